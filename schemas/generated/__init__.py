@@ -1,0 +1,1 @@
+"""The JSON Schemas and the AsyncAPI document, written by `python -m schemas.export`; never edited by hand."""

@@ -1,0 +1,106 @@
+r"""JSON as the wire has it: strict UTF-8, finite numbers, bounded depth, and lone surrogates in strings.
+
+Real texts hold lone surrogates (a UTF-16 string cut in the middle of a pair), written as `\udXXX` escapes.
+The faster parsers refuse them, so this is the standard library's, with its looser sides made tight.
+"""
+
+import json
+import re
+from typing import Any, NoReturn
+
+from schemas.unreadable import Unreadable
+
+MAX_DEPTH = 64
+"""How deep lists and objects may be nested; the outermost counts 1."""
+
+MAX_INTEGER_DIGITS = 4300
+"""CPython's own default limit (`sys.set_int_max_str_digits`), held to whatever an interpreter is set to."""
+
+BYTE_ORDER_MARK = "\ufeff"
+
+# Possessive, and the closing quote optional, so that no input takes more than linear time.
+_STRING_OR_BRACKET = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
+
+
+def decode_text(value: bytes) -> str:
+    """Decode strict UTF-8 and drop one leading byte order mark.
+
+    Raises:
+        Unreadable: the bytes are not UTF-8.
+    """
+    try:
+        return value.decode("utf-8").removeprefix(BYTE_ORDER_MARK)
+    except UnicodeDecodeError as error:
+        raise Unreadable("value", f"not UTF-8: {error.reason} at byte {error.start}") from None
+
+
+def loads(value: bytes, max_depth: int = MAX_DEPTH) -> Any:
+    """Read one JSON value.
+
+    Integers are exact, and of a repeated key the last value wins.
+
+    Raises:
+        Unreadable: the bytes are not UTF-8 or not JSON (NaN and Infinity aren't), are nested deeper than
+            `max_depth`, or hold a number too large for a double or an integer of more than
+            `MAX_INTEGER_DIGITS` digits.
+    """
+    text = decode_text(value)
+    if not text:
+        raise Unreadable("value", "empty, expected JSON")
+    if _is_deeper(text, max_depth):
+        raise Unreadable("value", f"nested deeper than {max_depth} levels")
+    try:
+        return _DECODER.decode(text)
+    except Unreadable:
+        raise
+    except ValueError as error:  # says where, and quotes nothing
+        raise Unreadable("value", f"not JSON: {error}") from None
+
+
+def dumps(value: Any) -> bytes:
+    r"""Write one JSON value: compact, in UTF-8, lone surrogates as `\udXXX` escapes.
+
+    A high surrogate that stands directly before a low one, both lone, is read back as the one character they
+    encode: JSON can't tell the two apart. No text that was read from JSON or UTF-8 holds such a pair.
+
+    Raises:
+        ValueError: the value holds a NaN or an infinity.
+    """
+    return _ENCODER.encode(value).encode("utf-8", "backslashreplace")
+
+
+def _is_deeper(text: str, max_depth: int) -> bool:
+    """Tell whether brackets outside strings nest deeper; the parser itself would recurse until it fell."""
+    if text.count("[") + text.count("{") <= max_depth:
+        return False
+    depth = 0
+    for token in _STRING_OR_BRACKET.finditer(text):
+        first = text[token.start()]
+        if first in "[{":
+            depth += 1
+            if depth > max_depth:
+                return True
+        elif first in "]}":
+            depth -= 1
+    return False
+
+
+def _finite(literal: str) -> float:
+    number = float(literal)
+    if number in (float("inf"), float("-inf")):
+        raise Unreadable("value", "a number is too large for a double")
+    return number
+
+
+def _exact_integer(literal: str) -> int:
+    if len(literal.removeprefix("-")) > MAX_INTEGER_DIGITS:
+        raise Unreadable("value", f"an integer has more than {MAX_INTEGER_DIGITS} digits")
+    return int(literal)
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise Unreadable("value", f"not JSON: {name} is no JSON number")
+
+
+_DECODER = json.JSONDecoder(parse_float=_finite, parse_int=_exact_integer, parse_constant=_no_constant)
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
