@@ -1,0 +1,1 @@
+"""The stream: Kafka records in, entity events out, one checkpoint per micro-batch."""

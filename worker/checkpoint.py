@@ -1,0 +1,50 @@
+"""The checkpoint: what a commit says beyond its offset, in the commit's metadata."""
+
+import json
+from dataclasses import asdict, dataclass
+
+VERSION = 1
+MAX_BYTES = 1024
+"""A quarter of what a broker takes (`offset.metadata.max.bytes`, 4,096 by default)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The state of one partition as of a commit.
+
+    Attributes:
+        run: the worker process that wrote it.
+        batch: how many micro-batches that process had published, this one included.
+        clean: nothing of the partition was in flight when it was written: the worker left it in good order.
+
+    """
+
+    run: str
+    batch: int
+    clean: bool
+
+
+def encode(checkpoint: Checkpoint) -> str:
+    """Return the checkpoint as compact JSON of at most `MAX_BYTES` bytes.
+
+    Raises:
+        ValueError: it would be longer (a run name far too long).
+
+    """
+    text = json.dumps({"v": VERSION, **asdict(checkpoint)}, separators=(",", ":"))
+    if len(text.encode()) > MAX_BYTES:
+        raise ValueError(f"a checkpoint of {len(text.encode())} bytes is over {MAX_BYTES}")
+    return text
+
+
+def decode(metadata: str | None) -> Checkpoint | None:
+    """Return the checkpoint in a commit's metadata; None where there is none or another program wrote it."""
+    try:
+        found = json.loads(metadata or "")
+    except (ValueError, RecursionError):
+        return None
+    match found:
+        case {"v": int(version), "run": str(run), "batch": int(batch), "clean": bool(clean)} if version == VERSION:
+            return Checkpoint(run, batch, clean)
+        case _:
+            return None
