@@ -1,0 +1,1 @@
+"""Tests of the parts together, against a real Apache Kafka."""
