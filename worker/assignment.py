@@ -1,11 +1,10 @@
 """Which partitions are this worker's, and since which assignment.
 
-Brokers check the generation of a group member, not that it owns the partitions whose offsets it commits: a
-commit for a partition that was lost and regained would be accepted (measured). So every record carries the epoch
-of the assignment under which it was read, and a commit is made only while that epoch holds.
+Brokers check the generation of a group member, not that it owns the partitions whose offsets it commits: a commit
+for a partition that was lost and regained would be accepted (measured). So every record carries the epoch of the
+assignment under which it was read, and a commit is made only while that epoch holds.
 """
 
-import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -22,80 +21,64 @@ class _Share:
 class Assignment:
     """The partitions held now, each with its epoch and its base (the offset that is committed).
 
-    `lock` spans the check of the epochs, the group metadata, the offsets sent and the commit; revocation and loss
-    take it too, so that no partition can go between the check and the commit. All methods take it themselves.
+    Not locked: it belongs to the polling thread, which makes the commits and in which the rebalance callbacks run,
+    so that no partition can go between the check of an epoch and the commit.
     """
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()
         self._held: dict[Partition, _Share] = {}
         self._rewinds: dict[Partition, int] = {}
         self._epochs = 0
 
     def begin(self, partition: Partition, base: int) -> int:
         """Hold a partition from now on, its committed offset being `base`; returns the new epoch."""
-        with self.lock:
-            self._epochs += 1
-            self._held[partition] = _Share(self._epochs, base)
-            self._rewinds.pop(partition, None)
-            return self._epochs
+        self._epochs += 1
+        self._held[partition] = _Share(self._epochs, base)
+        self._rewinds.pop(partition, None)
+        return self._epochs
 
     def end(self, partitions: Iterable[Partition]) -> None:
         """Hold these partitions no more."""
-        with self.lock:
-            for partition in partitions:
-                self._held.pop(partition, None)
-                self._rewinds.pop(partition, None)
+        for partition in partitions:
+            self._held.pop(partition, None)
+            self._rewinds.pop(partition, None)
 
     def rewind(self, partition: Partition, base: int) -> None:
         """End the epoch of a partition that is still assigned: it is to be read again from `base`."""
-        with self.lock:
-            if self._held.pop(partition, None) is not None:
-                self._rewinds[partition] = base
+        if self._held.pop(partition, None) is not None:
+            self._rewinds[partition] = base
 
     def take_rewinds(self) -> dict[Partition, int]:
         """Return the partitions that are to be read again, each with its offset, and forget them."""
-        with self.lock:
-            rewinds, self._rewinds = self._rewinds, {}
-            return rewinds
+        rewinds, self._rewinds = self._rewinds, {}
+        return rewinds
 
     def epoch(self, partition: Partition) -> int | None:
         """Return the epoch under which records of the partition are read now; None where none are."""
-        with self.lock:
-            share = self._held.get(partition)
-            return share.epoch if share else None
+        share = self._held.get(partition)
+        return share.epoch if share else None
 
     def holds(self, partition: Partition, epoch: int) -> bool:
         """Return whether the partition is still held under that epoch."""
         return self.epoch(partition) == epoch
 
     def base(self, partition: Partition) -> int | None:
-        """Return the committed offset of a held partition."""
-        with self.lock:
-            share = self._held.get(partition)
-            return share.base if share else None
+        """Return the committed offset of a held partition, as last known."""
+        share = self._held.get(partition)
+        return share.base if share else None
 
     def settled_base(self, partition: Partition) -> int | None:
         """Return the committed offset of a held partition, or None while a commit's outcome isn't known."""
-        with self.lock:
-            share = self._held.get(partition)
-            return share.base if share and share.settled else None
+        share = self._held.get(partition)
+        return share.base if share and share.settled else None
 
     def unsettle(self, partitions: Iterable[Partition]) -> None:
         """Note that a commit is under way: until it is settled the committed offset of these isn't known."""
-        with self.lock:
-            for partition in partitions:
-                if share := self._held.get(partition):
-                    share.settled = False
+        for partition in partitions:
+            if share := self._held.get(partition):
+                share.settled = False
 
     def settle(self, partition: Partition, base: int) -> None:
         """Note that `base` is the committed offset of the partition now, if it is still held."""
-        with self.lock:
-            if share := self._held.get(partition):
-                share.base, share.settled = base, True
-
-    @property
-    def partitions(self) -> frozenset[Partition]:
-        """The partitions held now."""
-        with self.lock:
-            return frozenset(self._held)
+        if share := self._held.get(partition):
+            share.base, share.settled = base, True

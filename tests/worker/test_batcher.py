@@ -132,9 +132,7 @@ items = st.lists(
 def test_every_item_leaves_once_in_the_order_of_its_partition_and_within_the_budget(
     arrivals: list[tuple[Partition, int]],
 ) -> None:
-    made = filled(
-        *(Item(partition, tokens, float(at), offset=at) for at, (partition, tokens) in enumerate(arrivals))
-    )
+    made = filled(*(Item(partition, tokens, float(at), offset=at) for at, (partition, tokens) in enumerate(arrivals)))
     left: list[Item] = []
     while batch := made.close(0.0, draining=True):
         assert batch.tokens <= 100 or len(batch.items) == 1

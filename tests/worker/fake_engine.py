@@ -1,0 +1,51 @@
+"""An engine that needs no model: fast, deterministic, and broken on request."""
+
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from packing import Document, Entity, Result
+
+CAPITALISED = re.compile(r"[A-Z]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class FakePrepared:
+    document: Document
+    tokens: int
+
+
+class FakeEngine:
+    """Finds every capitalised word, as the first label asked; a text that holds "POISON" makes its forward fail.
+
+    Args:
+        seconds: how long each forward takes.
+        broken: every forward fails.
+    """
+
+    def __init__(self, seconds: float = 0.0, *, broken: bool = False) -> None:
+        self.seconds = seconds
+        self.broken = broken
+        self.forwards: list[int] = []
+
+    def prepare(self, documents: Sequence[Document]) -> list[FakePrepared]:
+        if any("UNPREPARED" in document.text for document in documents):
+            raise ValueError("a label that the model can't read")
+        return [FakePrepared(document, len(document.text.split())) for document in documents]
+
+    def infer(self, prepared: Sequence[FakePrepared]) -> list[Result]:
+        self.forwards.append(len(prepared))
+        time.sleep(self.seconds)
+        if self.broken or any("POISON" in one.document.text for one in prepared):
+            raise RuntimeError("the forward failed")
+        return [_result(one.document) for one in prepared]
+
+
+def _result(document: Document) -> Result:
+    labels = list(document.labels)
+    if not labels:
+        return Result((), 0, 0)
+    found = CAPITALISED.finditer(document.text)
+    entities = (Entity(match.start(), match.end(), match.group(), labels[0], 0.75) for match in found)
+    return Result(tuple(entities), 1, 1)

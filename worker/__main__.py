@@ -1,0 +1,5 @@
+"""`python -m worker` is `glistream`."""
+
+from worker.cli import main
+
+main()

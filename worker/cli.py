@@ -1,0 +1,184 @@
+"""The command `glistream`."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, BinaryIO
+
+import typer
+from confluent_kafka import KafkaException
+from rich.console import Console
+
+import schemas.export
+from packing import ModelError
+from schemas.events import ModelInfo
+from worker import logging
+from worker.config import ConfigError, Settings
+from worker.consumer import ConsumerError
+from worker.flags import with_settings
+from worker.forward import EngineError
+from worker.publisher import PublishError
+from worker.topics import BrokerUnreachableError
+
+EXIT_FAILED, EXIT_CONFIG, EXIT_NO_BROKER, EXIT_INTERRUPTED = 1, 2, 3, 130
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+KAFKA = ("bootstrap_servers", "kafka_properties", "log_format", "log_level")
+READING = ("input_topic", "input_format", "output_topic", "group_id", "consumer_properties")
+MODEL = ("model", "revision", "device", "dtype", "labels", "threshold", "overlap", "offset_unit")
+BATCH = (
+    "max_record_bytes",
+    "max_labels",
+    "batch_tokens",
+    "max_latency_ms",
+    "idle_ms",
+    "buffer_records",
+    "buffer_bytes",
+)
+
+
+def main() -> None:
+    """Run the command; errors a person can mend are one line on standard error and an exit code."""
+    try:
+        app()
+    except (ConfigError, ModelError) as error:
+        _end(EXIT_CONFIG, error)
+    except BrokerUnreachableError as error:
+        _end(EXIT_NO_BROKER, error)
+    except (ConsumerError, PublishError, EngineError) as error:
+        _end(EXIT_FAILED, error)
+    except KafkaException as error:
+        _end(EXIT_FAILED, f"Kafka: {error.args[0].name()}: {error.args[0].str()}")
+
+
+@app.command()
+@with_settings()
+def run(settings: Settings) -> None:
+    """Run the worker: texts in, entity events out, until SIGTERM."""
+    from worker.run import run_worker
+
+    logging.configure(settings.log_format, settings.log_level)
+    run_worker(settings)
+
+
+@app.command()
+def demo(
+    kafka: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="A real broker, instead of the embedded one.")
+    ] = None,
+    corpus: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where `make corpus` put the speeches, if not in the cache.")
+    ] = None,
+    log_level: Annotated[str, typer.Option(help="Least level logged.")] = "error",
+) -> None:
+    """Stream at least 500 real texts through the worker and show what it finds. Needs no Kafka, hub or GPU."""
+    from worker.demo import show
+
+    logging.configure("console", log_level)
+    raise typer.Exit(show(Console(), bootstrap_servers=kafka, corpus=corpus))
+
+
+@app.command()
+@with_settings(*KAFKA, "producer_properties", "input_topic")
+def produce(
+    settings: Settings,
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="Text events, a JSON object a line; - for standard input.")
+    ],
+    key_field: Annotated[str | None, typer.Option(metavar="NAME", help="Field that becomes the record's key.")] = None,
+) -> None:
+    """Produce a file of text events to the input topic."""
+    from worker.produce import produce_lines
+
+    logging.configure(settings.log_format, settings.log_level)
+    console = Console(stderr=True)
+    with _opened(file) as source:
+        counts = produce_lines(source, settings, topic=settings.input_topic, key_field=key_field, console=console)
+    console.print(
+        f"{counts['produced']} records produced to {settings.input_topic}, {counts['failed']} failed, "
+        f"{counts['blank']} blank lines passed over"
+    )
+    raise typer.Exit(EXIT_FAILED if counts["failed"] else 0)
+
+
+@app.command()
+@with_settings(*KAFKA, *READING)
+def tail(
+    settings: Settings,
+    from_start: Annotated[bool, typer.Option("--from-start", help="Begin with the oldest event.")] = False,
+    until_end: Annotated[bool, typer.Option("--until-end", help="Stop at the present end of the topic.")] = False,
+    max_events: Annotated[int | None, typer.Option("--max", min=1, metavar="N", help="Stop after N events.")] = None,
+) -> None:
+    """Show entity events as they come, highlighted in their texts."""
+    from worker.run import stop_on_signals
+    from worker.tail import tail_events
+
+    logging.configure(settings.log_format, settings.log_level)
+    tail_events(
+        settings,
+        from_start=from_start,
+        until_end=until_end,
+        max_events=max_events,
+        console=Console(),
+        stop=stop_on_signals(),
+    )
+
+
+@app.command()
+@with_settings("input_format", *MODEL, *BATCH, "log_format", "log_level")
+def pipe(settings: Settings) -> None:
+    """Answer each line of standard input with one line on standard output. Needs no Kafka."""
+    from worker.pipe import pipe as answer_lines
+    from worker.run import load_engine
+
+    logging.configure(settings.log_format, settings.log_level)
+    # Standard output carries JSON alone: what a library prints goes where the log goes.
+    sink = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    engine, model = load_engine(settings)
+    try:
+        answer_lines(sys.stdin.fileno(), sink, engine, ModelInfo(name=model.name, revision=model.revision), settings)
+    except BrokenPipeError:
+        # Whoever read the answers has gone; what is still buffered has nowhere to go.
+        os._exit(EXIT_FAILED)
+
+
+@app.command()
+def schema(
+    name: Annotated[str, typer.Argument(help=f"One of {', '.join(schemas.export.NAMES)}.")],
+) -> None:
+    """Print a JSON Schema, or the AsyncAPI document of the three topics."""
+    if name not in schemas.export.NAMES:
+        raise ConfigError(f"schema {name!r}: there is no such schema, only {', '.join(schemas.export.NAMES)}")
+    sys.stdout.write(schemas.export.text(name))
+
+
+@app.command()
+@with_settings()
+def doctor(settings: Settings) -> None:
+    """Say what the worker would find: broker, topics, group, model, device; and what is wrong."""
+    from worker.doctor import examine
+
+    logging.configure(settings.log_format, "error")
+    console = Console(soft_wrap=True)
+    faults = 0
+    for finding in examine(settings):
+        faults += finding.wrong
+        console.print(
+            f"{'wrong' if finding.wrong else 'ok':5}  {finding.what}: {finding.found}", markup=False, highlight=False
+        )
+    raise typer.Exit(EXIT_FAILED if faults else 0)
+
+
+def _opened(file: str) -> BinaryIO:
+    if file == "-":
+        return sys.stdin.buffer
+    try:
+        return Path(file).open("rb")
+    except OSError as error:
+        raise ConfigError(f"{file}: {error.strerror}") from None
+
+
+def _end(code: int, reason: object) -> None:
+    sys.stderr.write(f"glistream: {reason}\n")
+    raise SystemExit(code)

@@ -1,0 +1,74 @@
+"""What the worker would find if it started now: the broker, the topics, the model, and what is wrong."""
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import confluent_kafka
+from confluent_kafka.admin import AdminClient
+
+from packing import ModelError
+from worker import topics
+from worker.config import ConfigError, Settings, unknown_variables
+from worker.run import load_engine
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing looked at: what was found, or what is wrong and what to do."""
+
+    what: str
+    found: str
+    wrong: bool = False
+
+
+def examine(settings: Settings) -> Iterator[Finding]:
+    """Yield what is found, one thing at a time, slow ones last. Nothing is consumed, produced or created."""
+    yield Finding(
+        "client", f"confluent-kafka {confluent_kafka.version()}, librdkafka {confluent_kafka.libversion()[0]}"
+    )
+    for line in unknown_variables():
+        yield Finding("environment", line, wrong=True)
+    yield from _broker(settings.model_copy(update={"fail_fast": True, "create_topics": False}))
+    yield _model(settings)
+
+
+def _broker(settings: Settings) -> Iterator[Finding]:
+    try:
+        admin = topics.reach(settings, threading.Event())
+    except (topics.BrokerUnreachableError, ConfigError) as error:
+        yield Finding("broker", str(error), wrong=True)
+        return
+    brokers = admin.list_topics(timeout=topics.TIMEOUT_S).brokers.values()
+    yield Finding("broker", ", ".join(f"{broker.host}:{broker.port}" for broker in brokers))
+    yield _group(admin, settings)
+    try:
+        found = topics.inspect(admin, settings)
+    except ConfigError as error:
+        yield Finding("topics", str(error), wrong=True)
+        return
+    for role, topic in (("input", found.input), ("output", found.output), ("dead letters", found.dead_letters)):
+        yield Finding(
+            role, f"{topic.name}, {topic.partitions} partitions, messages up to {topic.max_message_bytes} bytes"
+        )
+    if found.input.partitions != found.output.partitions:
+        yield Finding(
+            "placement",
+            "input and output differ in partitions: events are placed by key, those without one by their partition",
+        )
+
+
+def _group(admin: AdminClient, settings: Settings) -> Finding:
+    try:
+        group = admin.describe_consumer_groups([settings.group_id])[settings.group_id].result(timeout=topics.TIMEOUT_S)
+    except confluent_kafka.KafkaException as error:
+        return Finding("group", f"{settings.group_id}: {error.args[0].str()}")
+    return Finding("group", f"{settings.group_id}: {group.state.name.lower()}, {len(group.members)} members")
+
+
+def _model(settings: Settings) -> Finding:
+    try:
+        engine, model = load_engine(settings)
+    except ModelError as error:
+        return Finding("model", str(error), wrong=True)
+    return Finding("model", f"{model.name}, revision {model.revision}, {engine.info.dtype} on {engine.info.device}")

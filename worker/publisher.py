@@ -1,0 +1,293 @@
+"""The publisher: messages and the offsets they answer, exactly once or at least once, behind one interface.
+
+A publisher belongs to the polling thread. Its producer is idempotent in both modes, and nothing is committed before
+what it covers is acknowledged by all in-sync replicas.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Protocol
+
+import structlog
+from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
+
+from worker.clients import client_properties, new_client
+from worker.config import Settings
+from worker.records import OutgoingMessage
+from worker.topics import Topics
+
+log = structlog.get_logger()
+
+RETRY_PAUSE_S = 0.1
+REFUSALS = frozenset(
+    {
+        KafkaError.MSG_SIZE_TOO_LARGE,
+        KafkaError.RECORD_LIST_TOO_LARGE,
+        KafkaError.INVALID_MSG,
+        KafkaError.INVALID_MSG_SIZE,
+        KafkaError.INVALID_RECORD,
+        KafkaError.INVALID_TIMESTAMP,
+        KafkaError.POLICY_VIOLATION,
+        KafkaError.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+    }
+)
+"""What a broker (or the client for it) says of a record that no retry will make it take."""
+
+
+class Outcome(Enum):
+    """How publishing a micro-batch ended."""
+
+    COMMITTED = "committed"
+    UNKNOWN = "unknown"
+    """It failed, or its commit may have succeeded unseen: the stable committed offset decides."""
+
+
+class RefusedError(Exception):
+    """Some messages were refused for good; `reasons` maps their index to the error. Nothing is committed."""
+
+    def __init__(self, reasons: Mapping[int, KafkaError]) -> None:
+        super().__init__(f"{len(reasons)} messages refused")
+        self.reasons = reasons
+
+
+class PublishError(Exception):
+    """Publishing can't go on; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offsets:
+    """What to commit with a micro-batch's messages.
+
+    Attributes:
+        points: the offsets, with their checkpoint.
+        group: gives the consumer's group metadata as of now.
+        commit: commits the offsets through the consumer and waits for the answer.
+    """
+
+    points: list[TopicPartition]
+    group: Callable[[], Any]
+    commit: Callable[[], None]
+
+
+class Publisher(Protocol):
+    """Publishes one micro-batch after the other."""
+
+    def start(self) -> None:
+        """Get ready; settles what an earlier run of the same name left open.
+
+        Raises:
+            PublishError: the broker refuses this producer.
+
+        """
+
+    def publish(self, messages: Sequence[OutgoingMessage], offsets: Offsets) -> Outcome:
+        """Publish messages and commit the offsets they answer.
+
+        Raises:
+            RefusedError: the broker refused some messages for good.
+            PublishError: the client reports a state that no retry mends.
+
+        """
+
+    def close(self) -> None:
+        """Leave nothing open."""
+
+
+def new_publisher(settings: Settings, topics: Topics, *, run: str) -> Publisher:
+    """Return the publisher of the delivery mode that is set.
+
+    Args:
+        settings: the worker's settings.
+        topics: the topics to publish to.
+        run: name of this process, unique.
+
+    Raises:
+        ConfigError: librdkafka refuses a property.
+
+    """
+    limits = [topic.max_message_bytes for topic in (topics.output, topics.dead_letters)]
+    properties = client_properties(settings) | {
+        "linger.ms": 5,
+        "compression.type": "lz4",
+        **settings.producer_properties,
+        "message.max.bytes": min(max(*limits, 1_000), 1_000_000_000),
+        # A record batch of several messages has to fit the topic that takes least.
+        "batch.size": min(*limits, 1_000_000),
+        "enable.idempotence": True,
+        "acks": "all",
+        "partitioner": "murmur2_random",
+    }
+    if settings.delivery == "at_least_once":
+        return AtLeastOnce(properties)
+    prefix = settings.transactional_id_prefix or settings.group_id
+    properties |= {
+        "transactional.id": f"{prefix}-{settings.instance_id or run}",
+        "transaction.timeout.ms": settings.transaction_timeout_ms,
+    }
+    return ExactlyOnce(properties)
+
+
+class ExactlyOnce:
+    """One transaction per micro-batch holds its messages and its offsets.
+
+    The transaction is begun when the answers are there, so that it never waits for a forward.
+    """
+
+    def __init__(self, properties: dict[str, Any]) -> None:
+        self._properties = properties
+        self._producer = new_client(Producer, properties)
+
+    def start(self) -> None:
+        """Settle what an earlier producer of the same transactional id left open."""
+        try:
+            _until_done(self._producer.init_transactions)
+        except KafkaException as error:
+            raise PublishError(_said("the broker refuses this transactional producer", error)) from None
+
+    def publish(self, messages: Sequence[OutgoingMessage], offsets: Offsets) -> Outcome:
+        """Publish messages and offsets in one transaction."""
+        try:
+            _until_done(self._producer.begin_transaction)
+            refused = _produce(self._producer, messages)
+            if refused:
+                self._abort()
+                raise RefusedError(refused)
+            _until_done(lambda: self._producer.send_offsets_to_transaction(offsets.points, offsets.group()))
+            _until_done(self._producer.commit_transaction)
+        except KafkaException as error:
+            self._recover(error)
+            return Outcome.UNKNOWN
+        return Outcome.COMMITTED
+
+    def close(self) -> None:
+        """Close the producer; no transaction is open between two micro-batches."""
+        self._producer.close()
+
+    def _recover(self, failure: KafkaException) -> None:
+        error: KafkaError = failure.args[0]
+        log.warning("transaction_failed", error=error.name(), reason=error.str(), fatal=error.fatal())
+        try:
+            if error.fatal():
+                self._rebuild()
+            elif error.txn_requires_abort():
+                self._abort()
+            else:
+                raise PublishError(_said("a transactional call failed for no reason that is known", failure))
+        except KafkaException as again:
+            if not again.args[0].fatal():
+                raise PublishError(_said("a transaction can't be aborted", again)) from None
+            self._rebuild()
+
+    def _abort(self) -> None:
+        _until_done(self._producer.abort_transaction)
+
+    def _rebuild(self) -> None:
+        # It keeps its id, so that init_transactions settles what the dead one left open.
+        self._producer.close()
+        self._producer = new_client(Producer, self._properties)
+        self.start()
+
+
+class AtLeastOnce:
+    """Messages first, every delivery report checked, then the offsets in a synchronous commit."""
+
+    def __init__(self, properties: dict[str, Any]) -> None:
+        self._properties = properties
+        self._producer = new_client(Producer, properties)
+
+    def start(self) -> None:
+        """Nothing to settle."""
+
+    def publish(self, messages: Sequence[OutgoingMessage], offsets: Offsets) -> Outcome:
+        """Publish messages, then commit their offsets."""
+        try:
+            refused = _produce(self._producer, messages)
+        except KafkaException as failure:
+            error: KafkaError = failure.args[0]
+            log.warning("produce_failed", error=error.name(), reason=error.str(), fatal=error.fatal())
+            if error.fatal():
+                self._producer.close()
+                self._producer = new_client(Producer, self._properties)
+            return Outcome.UNKNOWN
+        if refused:
+            raise RefusedError(refused)
+        try:
+            offsets.commit()
+        except KafkaException as failure:
+            error = failure.args[0]
+            log.warning("commit_failed", error=error.name(), reason=error.str())
+            return Outcome.UNKNOWN
+        return Outcome.COMMITTED
+
+    def close(self) -> None:
+        """Close the producer; nothing is queued between two micro-batches."""
+        self._producer.close()
+
+
+def _produce(producer: Producer, messages: Sequence[OutgoingMessage]) -> dict[int, KafkaError]:
+    """Produce all messages and wait for every delivery report; returns those refused for good, by index.
+
+    Raises:
+        KafkaException: one failed for another reason, or its report is missing.
+
+    """
+    reports: dict[int, KafkaError | None] = {}
+    for index, message in enumerate(messages):
+
+        def reported(error: KafkaError | None, _: Message[bytes, bytes], index: int = index) -> None:
+            reports[index] = error
+
+        while True:
+            try:
+                producer.produce(
+                    message.topic,
+                    value=message.value,
+                    key=message.key,
+                    partition=-1 if message.partition is None else message.partition,
+                    timestamp=message.timestamp or 0,
+                    headers=list(message.headers),
+                    on_delivery=reported,
+                )
+                break
+            except BufferError:
+                producer.poll(RETRY_PAUSE_S)
+            except KafkaException as failure:
+                reports[index] = failure.args[0]
+                break
+        producer.poll(0)
+    producer.flush()
+    failed = {index: error for index, error in reports.items() if error}
+    refused = {index: error for index, error in failed.items() if error.code() in REFUSALS}
+    if refused:
+        return refused
+    if failed:
+        raise KafkaException(_to_abort(next(iter(failed.values()))))
+    if len(reports) < len(messages):
+        raise KafkaException(_to_abort(KafkaError(KafkaError._FAIL, "delivery reports are missing")))
+    return {}
+
+
+def _to_abort(error: KafkaError) -> KafkaError:
+    # A delivery report doesn't say so itself, but a transaction that lost a message can only be aborted.
+    return error if error.fatal() else KafkaError(error.code(), error.str(), txn_requires_abort=True)
+
+
+def _until_done(call: Callable[[], None]) -> None:
+    """Make a transactional call again for as long as the client says that the same call is to be repeated."""
+    while True:
+        try:
+            return call()
+        except KafkaException as error:
+            if not error.args[0].retriable():
+                raise
+            log.warning("transactional_call_repeated", error=error.args[0].name(), reason=error.args[0].str())
+            time.sleep(RETRY_PAUSE_S)
+
+
+def _said(what: str, failure: KafkaException) -> str:
+    error: KafkaError = failure.args[0]
+    return f"{what}: {error.name()}: {error.str()}"

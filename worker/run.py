@@ -1,0 +1,97 @@
+"""The worker as a process: made of its settings, stopped by signals, ended with an exit code."""
+
+import os
+import signal
+import threading
+import uuid
+from collections import Counter
+from types import FrameType
+
+import structlog
+
+from packing import DEMO_MODEL, Engine
+from schemas.events import ModelInfo
+from worker import topics
+from worker.config import DEFAULT_MODEL, Settings, unknown_variables
+from worker.loop import Worker
+from worker.tasks import Extractor
+
+log = structlog.get_logger()
+
+
+def run_worker(settings: Settings) -> Counter[str]:
+    """Run the worker until SIGTERM or SIGINT; a second one leaves at once.
+
+    Returns:
+        the records answered, by kind.
+
+    Raises:
+        ConfigError, ModelError: the settings can't be used; nothing was consumed.
+        BrokerUnreachableError: no broker answers and `fail_fast` is set.
+        ConsumerError, PublishError, EngineError, KafkaException: the worker can't go on.
+
+    """
+    stop = stop_on_signals()
+    for line in unknown_variables():
+        log.warning("unknown_variable", reason=line)
+    found = topics.inspect(topics.reach(settings, stop), settings)
+    engine, model = load_engine(settings)
+    return work(settings, engine, model, found, stop)
+
+
+def work(
+    settings: Settings, engine: Extractor, model: ModelInfo, found: topics.Topics, stop: threading.Event
+) -> Counter[str]:
+    """Run a worker with an engine at hand until `stop` is set."""
+    run = uuid.uuid4().hex[:12]
+    log.info(
+        "worker_started",
+        run=run,
+        group=settings.group_id,
+        delivery=settings.delivery,
+        input=settings.input_topic,
+        output=settings.output_topic,
+        dead_letters=settings.dead_letter_topic,
+        model=model.name,
+        revision=model.revision,
+    )
+    counts = Worker(settings, engine, model, found, run=run, stop=stop).run()
+    log.info("worker_stopped", run=run, **counts)
+    return counts
+
+
+def load_engine(settings: Settings) -> tuple[Engine, ModelInfo]:
+    """Load the model that is set.
+
+    Raises:
+        ModelError: it can't be loaded; the message says why.
+
+    """
+    bundled = settings.model == DEFAULT_MODEL
+    if bundled:
+        log.warning(
+            "bundled_model",
+            reason="no model is set: using the small one that is bundled, made for trying out; set --model",
+        )
+    engine = Engine.load(
+        DEMO_MODEL if bundled else settings.model,
+        device=settings.device,
+        dtype=settings.dtype,
+        revision=settings.revision,
+    )
+    log.info("model_loaded", **{name: str(getattr(engine.info, name)) for name in ("name", "device", "dtype")})
+    return engine, ModelInfo(name=engine.info.name, revision=engine.info.revision)
+
+
+def stop_on_signals() -> threading.Event:
+    """Return an event that the first SIGTERM or SIGINT sets; the second ends the process on the spot."""
+    stop = threading.Event()
+
+    def on_signal(number: int, _: FrameType | None) -> None:
+        if stop.is_set():
+            os._exit(128 + number)
+        stop.set()
+
+    signal.signal(signal.SIGTERM, on_signal)
+    signal.signal(signal.SIGINT, on_signal)
+    return stop

@@ -1,0 +1,138 @@
+"""The topics: reached, checked, created where asked, with what the worker needs to know of them."""
+
+import threading
+from dataclasses import dataclass
+
+import structlog
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType  # type: ignore[attr-defined]
+
+from worker.clients import client_properties, new_client
+from worker.config import ConfigError, Settings
+
+log = structlog.get_logger()
+
+BACKOFF_S = (0.5, 1.0, 2.0, 5.0, 10.0)
+TIMEOUT_S = 10.0
+DEFAULT_MESSAGE_BYTES = 1_048_588
+"""Kafka's own default of `max.message.bytes`."""
+
+
+class BrokerUnreachableError(Exception):
+    """No broker answered, and the settings ask to stop at once; or the worker was told to stop meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic as the broker has it.
+
+    Attributes:
+        partitions: how many it has.
+        max_message_bytes: the largest record batch it takes.
+
+    """
+
+    name: str
+    partitions: int
+    max_message_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """The three topics of the worker."""
+
+    input: Topic
+    output: Topic
+    dead_letters: Topic
+
+
+def reach(settings: Settings, stop: threading.Event) -> AdminClient:
+    """Return an admin client once a broker answers, trying again with growing pauses.
+
+    Raises:
+        BrokerUnreachableError: `fail_fast` is set, or `stop` was set.
+        ConfigError: librdkafka refuses a property.
+
+    """
+    admin = new_client(AdminClient, client_properties(settings))
+    attempt = 0
+    while True:
+        try:
+            admin.list_topics(timeout=5)
+        except KafkaException as error:
+            pause = BACKOFF_S[min(attempt, len(BACKOFF_S) - 1)]
+            attempt += 1
+            line = f"no broker answers at {settings.bootstrap_servers}: {error.args[0].str()}"
+            if settings.fail_fast:
+                raise BrokerUnreachableError(line) from None
+            log.warning(
+                "broker_unreachable",
+                bootstrap_servers=settings.bootstrap_servers,
+                attempt=attempt,
+                retry_in_s=pause,
+            )
+            if stop.wait(pause):
+                raise BrokerUnreachableError(line) from None
+        else:
+            return admin
+
+
+def inspect(admin: AdminClient, settings: Settings) -> Topics:
+    """Return the three topics, creating those that don't exist if `create_topics` is set.
+
+    Raises:
+        ConfigError: a topic doesn't exist; the message says which and how to create it.
+
+    """
+    names = (settings.input_topic, settings.output_topic, settings.dead_letter_topic)
+    partitions = _partitions(admin, names)
+    missing = [name for name in names if name not in partitions]
+    if missing and not settings.create_topics:
+        commands = "; ".join(
+            f"kafka-topics.sh --bootstrap-server {settings.bootstrap_servers} --create --topic {name} --partitions 6"
+            for name in missing
+        )
+        raise ConfigError(
+            f"{'topics' if len(missing) > 1 else 'topic'} {', '.join(missing)} not there at "
+            f"{settings.bootstrap_servers}; start with --create-topics, or: {commands}"
+        )
+    if missing:
+        _create(admin, missing, partitions.get(settings.input_topic, 6))
+        partitions = _partitions(admin, names)
+    limits = _message_limits(admin, names)
+    return Topics(*(Topic(name, partitions[name], limits[name]) for name in names))
+
+
+def assumed(settings: Settings, partitions: int) -> Topics:
+    """Return the topics of a broker that invents any topic with so many partitions (the embedded one)."""
+    names = (settings.input_topic, settings.output_topic, settings.dead_letter_topic)
+    return Topics(*(Topic(name, partitions, DEFAULT_MESSAGE_BYTES) for name in names))
+
+
+def _partitions(admin: AdminClient, names: tuple[str, ...]) -> dict[str, int]:
+    # The whole list, since asking for a topic by name creates it on a broker that creates topics by itself.
+    topics = admin.list_topics(timeout=TIMEOUT_S).topics
+    return {name: len(topics[name].partitions) for name in names if name in topics}
+
+
+def _create(admin: AdminClient, names: list[str], partitions: int) -> None:
+    futures = admin.create_topics([NewTopic(name, partitions) for name in names], operation_timeout=TIMEOUT_S)
+    for name, future in futures.items():
+        try:
+            future.result()
+        except KafkaException as error:
+            raise ConfigError(f"topic {name} can't be created: {error.args[0].str()}") from None
+        log.info("topic_created", topic=name, partitions=partitions)
+
+
+def _message_limits(admin: AdminClient, names: tuple[str, ...]) -> dict[str, int]:
+    limits = {}
+    resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
+    for resource, future in admin.describe_configs(resources, request_timeout=TIMEOUT_S).items():
+        try:
+            limits[resource.name] = int(future.result()["max.message.bytes"].value)
+        except KafkaException as error:
+            # Reading a topic's configuration needs a right (DescribeConfigs) that a worker may lack.
+            log.warning("topic_limits_unknown", topic=resource.name, reason=error.args[0].str())
+            limits[resource.name] = DEFAULT_MESSAGE_BYTES
+    return limits
