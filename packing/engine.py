@@ -1,0 +1,210 @@
+"""Documents -> entities, the whole path."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from packing.documents import Document, Entity, Result
+from packing.forward import Forward, Row
+from packing.overlap import Candidate, select
+from packing.prompts import Prompt, Prompts
+from packing.tokenizer import SubTokenizer
+from packing.windows import Window, merge, overlap_words, sentence_ends, split
+from packing.words import Split, Words, read_words
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """What is known of the loaded model.
+
+    Attributes:
+        name: Its name on the hub, or the name of its folder.
+        revision: The revision asked for, else `content_hash`.
+        content_hash: 16 hexadecimal digits over its configuration, tokenizer and weights.
+        architecture: The model library's class and the encoder's type.
+        device: Where it runs, such as `cpu` or `cuda:0`.
+        dtype: The dtype of its weights, such as `float32`.
+        max_words: Most words that it reads at once.
+        max_tokens: Most sub-tokens that it reads at once, prompt and special tokens included.
+        max_width: Longest entity in words; of a token-level model, the longest that windows are laid out for.
+    """
+
+    name: str
+    revision: str
+    content_hash: str
+    architecture: str
+    device: str
+    dtype: str
+    max_words: int
+    max_tokens: int
+    max_width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A document, tokenised and split into windows.
+
+    Attributes:
+        document: As it came.
+        tokens: Sub-tokens that the forward will read in all, prompts included.
+        windows: How many windows the text takes.
+        label_chunks: How many passes the labels take.
+    """
+
+    document: Document
+    tokens: int
+    windows: int
+    label_chunks: int
+    _words: Words | None
+    _windows: tuple[Window, ...]
+    _prompts: tuple[Prompt, ...]
+
+
+class Engine:
+    """A loaded model. `prepare` and `infer` may run at the same time in different threads."""
+
+    def __init__(
+        self, *, info: ModelInfo, words: Split, tokenizer: SubTokenizer, prompts: Prompts, forward: Forward
+    ) -> None:
+        """Put an engine together from its parts; `Engine.load` is the usual way to one."""
+        self.info = info
+        self._split_words = words
+        self._tokenizer = tokenizer
+        self._prompts = prompts
+        self._forward = forward
+        self._overlap = overlap_words(info.max_width, info.max_words)
+        # The prompt takes at most half of the sequence, so any word of this length fits beside it.
+        self._max_word_tokens = info.max_tokens // 2
+
+    @classmethod
+    def load(cls, model: str | Path, device: str = "auto", dtype: str = "auto", revision: str | None = None) -> Engine:
+        """Load a GLiNER model for named entities, span or token-level, uni- or bi-encoder.
+
+        Args:
+            model: A folder, read without any network, or a name on the hub.
+            device: `auto` (a CUDA device where there is one, else the CPU) or a torch device's name.
+            dtype: `auto` (bfloat16 on CUDA, else float32), `float32`, `bfloat16` or `float16`.
+            revision: The hub's branch, tag or commit; for a folder merely its name in `info`.
+
+        Raises:
+            ModelError: The model, device or dtype can't be used; the message is one line that says why.
+        """
+        from packing import loading  # here, for torch takes seconds to import
+        from packing.padded_forward import PaddedForward
+
+        torch_device = loading.resolve_device(device)
+        torch_dtype = loading.resolve_dtype(dtype, torch_device)
+        folder = loading.resolve_folder(model, revision)
+        gliner = loading.load_gliner(folder, torch_device, torch_dtype)
+        content_hash = loading.content_hash(folder)
+        info = ModelInfo(
+            name=folder.resolve().name if Path(model).is_dir() else str(model),
+            revision=revision or content_hash,
+            content_hash=content_hash,
+            architecture=f"{type(gliner).__name__}/{gliner.config.encoder_config.model_type}",
+            device=str(torch_device),
+            dtype=str(torch_dtype).removeprefix("torch."),
+            max_words=int(gliner.config.max_len),
+            max_tokens=loading.token_limit(gliner),
+            max_width=int(gliner.config.max_width),
+        )
+        ent_token, sep_token = gliner.config.ent_token, gliner.config.sep_token
+        tokenizer = SubTokenizer(gliner.data_processor.transformer_tokenizer, (ent_token, sep_token))
+        prompts = Prompts(
+            tokenizer,
+            ent_token=ent_token,
+            sep_token=sep_token,
+            max_tokens=info.max_tokens,
+            in_sequence=not getattr(gliner.config, "labels_encoder", None),
+        )
+        return cls(
+            info=info,
+            words=gliner.data_processor.words_splitter,
+            tokenizer=tokenizer,
+            prompts=prompts,
+            forward=PaddedForward(gliner, tokenizer.suffix),
+        )
+
+    def extract(self, documents: Sequence[Document]) -> list[Result]:
+        """Return the documents' results, in order. See `prepare` and `infer` for what may be raised."""
+        return self.infer(self.prepare(documents))
+
+    def prepare(self, documents: Sequence[Document]) -> list[Prepared]:
+        """Tokenise documents and split them into windows, without running the model.
+
+        Raises:
+            ValueError: A label that the model can't read: longer than fits, or no character of it known.
+        """
+        return [self._prepare(document) for document in documents]
+
+    def infer(self, prepared: Sequence[Prepared]) -> list[Result]:
+        """Run the model over all windows of the documents and return their results, in order.
+
+        The answer for a document doesn't depend on the others.
+
+        Raises:
+            BadScores: A score is NaN or infinite.
+        """
+        found = iter(self._forward.candidates([row for one in prepared for row in _rows(one)]))
+        return [
+            _result(one, [(window, [next(found) for _ in one._prompts]) for window in one._windows]) for one in prepared
+        ]
+
+    def _prepare(self, document: Document) -> Prepared:
+        pairs = document.prompts()
+        if not pairs or not document.text.strip():
+            return Prepared(document, 0, 0, 0, None, (), ())
+        prompts = self._prompts(pairs)
+        words = read_words(document.text, self._split_words, self._tokenizer, self._max_word_tokens)
+        if not len(words):
+            return Prepared(document, 0, 0, 0, None, (), ())
+        frame = len(self._tokenizer.suffix)
+        longest_prompt = max(len(prompt.ids) for prompt in prompts)
+        windows = split(
+            words.bounds.tolist(),
+            sentence_ends(document.text, words),
+            max_words=self.info.max_words,
+            max_tokens=self.info.max_tokens - longest_prompt - frame,
+            overlap=self._overlap,
+        )
+        text_tokens = sum(int(words.bounds[window.end] - words.bounds[window.start]) for window in windows)
+        frames = len(windows) * sum(len(prompt.ids) + frame for prompt in prompts)
+        tokens = text_tokens * len(prompts) + frames
+        return Prepared(document, tokens, len(windows), len(prompts), words, tuple(windows), prompts)
+
+
+def _rows(prepared: Prepared) -> list[Row]:
+    """Return a row for each window and, within it, for each chunk of labels."""
+    words = prepared._words
+    if words is None:
+        return []
+    counts = np.diff(words.bounds)
+    thresholds = [tuple(map(prepared.document.threshold_of, prompt.labels)) for prompt in prepared._prompts]
+    return [
+        Row(prompt, words.ids[words.bounds[start] : words.bounds[end]], counts[start:end], limits)
+        for start, end in prepared._windows
+        for prompt, limits in zip(prepared._prompts, thresholds, strict=True)
+    ]
+
+
+def _result(prepared: Prepared, found: list[tuple[Window, list[list[Candidate]]]]) -> Result:
+    """Make the document's entities of the candidates of each window's passes."""
+    words, text = prepared._words, prepared.document.text
+    if words is None:
+        return Result((), 0, 0)
+    labels = [label for prompt in prepared._prompts for label in prompt.labels]
+    by_window = [
+        (window, [c._replace(label=prompt.first + c.label) for c in candidates])
+        for window, passes in found
+        for prompt, candidates in zip(prepared._prompts, passes, strict=True)
+    ]
+    entities = []
+    for candidate in select(merge(prepared._windows, by_window), prepared.document.overlap):
+        start, end = int(words.starts[candidate.start]), int(words.ends[candidate.end - 1])
+        entities.append(Entity(start, end, text[start:end], labels[candidate.label], candidate.score))
+    entities.sort(key=lambda entity: (entity.start, -entity.end, entity.label))
+    return Result(tuple(entities), prepared.windows, prepared.label_chunks)

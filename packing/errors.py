@@ -1,0 +1,9 @@
+"""What can go wrong in `packing` besides a wrong value in a document."""
+
+
+class ModelError(ValueError):
+    """The model can't be used: not there, no GLiNER, of an unsupported kind, or no such device or dtype."""
+
+
+class BadScores(RuntimeError):  # noqa: N818, what was found, as a reader of a dead letter sees it
+    """A forward gave scores that aren't numbers (NaN) or are infinite, so there is no answer."""

@@ -1,0 +1,42 @@
+"""What a forward reads and gives: the seam between the engine and whatever runs the model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from packing.overlap import Candidate
+from packing.prompts import Prompt
+from packing.tokenizer import IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One window of a document with one chunk of its labels: a sequence for the model.
+
+    Attributes:
+        prompt: The labels, and the ids before the text.
+        ids: The text's sub-tokens, int32 `[T]`.
+        counts: Sub-tokens of each word, each at least 1, int32 `[W]`; they add up to `T`.
+        thresholds: One per label of the prompt, in [0, 1].
+    """
+
+    prompt: Prompt
+    ids: IntArray
+    counts: IntArray
+    thresholds: tuple[float, ...]
+
+
+class Forward(Protocol):
+    """Run the model."""
+
+    def candidates(self, rows: Sequence[Row]) -> list[list[Candidate]]:
+        """Return, for each row in order, the spans whose score exceeds their label's threshold.
+
+        Positions are words of the row, labels are positions in its prompt. The answer for a row doesn't
+        depend on the others. Thread-safe.
+
+        Raises:
+            BadScores: A score is NaN or infinite.
+        """

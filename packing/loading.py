@@ -1,0 +1,155 @@
+"""A model's name -> a model in memory, or one clear line why not."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+from gliner import GLiNER
+from huggingface_hub import snapshot_download
+from safetensors import safe_open
+
+from packing.errors import ModelError
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+TOKENS_PER_WORD = 5
+"""Sub-tokens per word that a window allows for where neither tokenizer nor positions set a limit. Prose has
+1.2 to 2; more keeps whole what the library reads whole, and bounds the memory that attention takes."""
+
+_WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+# First position of a token is the padding's number plus one, in these models' position tables.
+_OFFSET_POSITIONS = ("roberta", "xlm-roberta", "camembert", "xlm-roberta-xl", "mpnet", "longformer")
+_RELATIVE_POSITIONS = ("t5", "mt5", "umt5")
+
+
+def resolve_device(name: str) -> torch.device:
+    """Return the device by its name; `auto` is `cuda` where there is one, else `cpu`."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise ModelError(f"device {name!r} can't be used here: {_line(error)}") from error
+    return device
+
+
+def resolve_dtype(name: str, device: torch.device) -> torch.dtype:
+    """Return the dtype by its name; `auto` is `bfloat16` on `cuda`, else `float32`."""
+    if name == "auto":
+        return torch.bfloat16 if device.type == "cuda" else torch.float32
+    if name not in DTYPES:
+        raise ModelError(f"unknown dtype {name!r}: must be auto, {', '.join(DTYPES)}")
+    return DTYPES[name]
+
+
+def resolve_folder(model: str | Path, revision: str | None) -> Path:
+    """Return the folder of a model: the folder itself, or where the hub's files are kept here.
+
+    `HF_HUB_OFFLINE` is honoured: then only files that are already here count.
+    """
+    folder = Path(model)
+    if folder.is_dir():
+        return folder
+    looks_local = folder.exists() or str(model).count("/") > 1 or str(model).startswith((".", "~", "/"))
+    if isinstance(model, Path) or looks_local:
+        raise ModelError(f"no model folder at {str(model)!r}")
+    try:
+        return Path(snapshot_download(str(model), revision=revision, ignore_patterns=["onnx/*", "*.onnx"]))
+    except Exception as error:
+        offline = " (HF_HUB_OFFLINE is set)" if os.environ.get("HF_HUB_OFFLINE") else ""
+        raise ModelError(
+            f"model {str(model)!r} is no folder here and can't be had from the hub{offline}: {_line(error)}"
+        ) from error
+
+
+def load_gliner(folder: Path, device: torch.device, dtype: torch.dtype) -> Any:
+    """Load a named-entity GLiNER from its folder, without any network, in eval mode.
+
+    Raises:
+        ModelError: It isn't one, is of another kind, or lacks files or weights.
+    """
+    _check_kind(folder)
+    try:
+        gliner = GLiNER.from_pretrained(str(folder), local_files_only=True, map_location="cpu", dtype=torch.float32)
+    except Exception as error:
+        raise ModelError(f"the model in {str(folder)!r} can't be loaded: {_line(error)}") from error
+    if missing := _missing_weights(gliner.model, folder):
+        raise ModelError(
+            f"the weights in {str(folder)!r} lack {len(missing)} of the model's tensors, such as {missing[0]}"
+        )
+    if not getattr(gliner.data_processor.transformer_tokenizer, "is_fast", False):
+        raise ModelError(f"the model in {str(folder)!r} has no fast tokenizer (tokenizer.json)")
+    gliner.model.to(device=device, dtype=dtype).eval()
+    return gliner
+
+
+def token_limit(gliner: Any) -> int:
+    """Return the most sub-tokens of a sequence that the model reads, prompt and special tokens included."""
+    encoder = gliner.config.encoder_config
+    limits = [gliner.data_processor.transformer_tokenizer.model_max_length]
+    relative = encoder.model_type in _RELATIVE_POSITIONS or (
+        getattr(encoder, "relative_attention", False) and not getattr(encoder, "position_biased_input", True)
+    )
+    positions = getattr(encoder, "max_position_embeddings", None)
+    if positions and not relative:
+        offset = (encoder.pad_token_id or 0) + 1 if encoder.model_type in _OFFSET_POSITIONS else 0
+        limits.append(positions - offset)
+    # A tokenizer that knows no limit says 10**30.
+    stated = [limit for limit in limits if limit and limit < 10**9]
+    return min(stated) if stated else TOKENS_PER_WORD * int(gliner.config.max_len)
+
+
+def content_hash(folder: Path) -> str:
+    """Return 16 hexadecimal digits of the SHA-256 over configuration, tokenizer and weights."""
+    digest = hashlib.sha256()
+    for name in ("gliner_config.json", "tokenizer.json", *_WEIGHTS):
+        if (folder / name).is_file():
+            with (folder / name).open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()[:16]
+
+
+def _check_kind(folder: Path) -> None:
+    try:
+        config = json.loads((folder / "gliner_config.json").read_text("utf-8"))
+    except FileNotFoundError:
+        raise ModelError(f"{str(folder)!r} is no GLiNER model: it has no gliner_config.json") from None
+    except (OSError, ValueError) as error:
+        raise ModelError(f"gliner_config.json in {str(folder)!r} can't be read: {_line(error)}") from error
+    if not any((folder / name).is_file() for name in _WEIGHTS):
+        raise ModelError(f"{str(folder)!r} has no weights: neither {' nor '.join(_WEIGHTS)}")
+    unsupported = {
+        "relations_layer": "a relation-extraction",
+        "labels_decoder": "a generative",
+        "represent_spans": "a token-level model with span representations, a",
+        "precomputed_prompts_mode": "a fixed-label (precomputed prompts)",
+    }
+    for key, kind in unsupported.items():
+        if config.get(key):
+            raise ModelError(f"{str(folder)!r} is {kind} GLiNER ({key}), which isn't supported")
+    if config.get("model_type") == "gliner_streaming_span":
+        raise ModelError(f"{str(folder)!r} is a streaming GLiNER, which isn't supported")
+
+
+def _missing_weights(model: torch.nn.Module, folder: Path) -> list[str]:
+    """Name the tensors that no file gave: the library leaves them at random values without a word."""
+    state = model.state_dict()
+    file = next(folder / name for name in _WEIGHTS if (folder / name).is_file())
+    if file.suffix == ".safetensors":
+        with safe_open(file, framework="pt") as weights:
+            given = set(weights.keys()) | set(weights.metadata() or {})
+    else:
+        given = set(torch.load(file, map_location="cpu", weights_only=True, mmap=True))
+    shared = {state[name].data_ptr() for name in given if name in state}
+    return [name for name, tensor in state.items() if name not in given and tensor.data_ptr() not in shared]
+
+
+def _line(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return (text[:200] + "…") if len(text) > 200 else text or type(error).__name__

@@ -1,0 +1,82 @@
+"""Words -> sub-tokens, with a private copy of the model's tokenizer."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+IntArray = NDArray[np.int32]
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def legible(text: str) -> str:
+    """Put a space for each lone surrogate, which no tokenizer takes; all offsets stay."""
+    return _SURROGATE.sub(" ", text)
+
+
+class SubTokenizer:
+    """Encode words one by one: nothing is padded, nothing is cut, no special token is read from text.
+
+    The model library switches padding and truncation on in the tokenizer it shares with its callers; this
+    copy is untouched by that, and immutable, so any thread may use it.
+
+    Attributes:
+        prefix: Ids that start every sequence, such as `[CLS]`.
+        suffix: Ids that end every sequence, such as `[SEP]`.
+    """
+
+    def __init__(self, tokenizer: Any, markers: Sequence[str]) -> None:
+        """Copy a fast `transformers` tokenizer.
+
+        Args:
+            tokenizer: The model's tokenizer.
+            markers: The model's own prompt tokens; in a label or a text they are ordinary characters.
+        """
+        serialised = tokenizer.backend_tokenizer.to_str()
+        self._marking = _unlimited(serialised)
+        self._literal = _unlimited(_with_special(serialised, markers))
+        self._literal.encode_special_tokens = True
+        probe = self._marking.encode(["a"], is_pretokenized=True, add_special_tokens=False).ids
+        framed = list(tokenizer(["a"], is_split_into_words=True)["input_ids"])
+        at = next(i for i in range(len(framed)) if framed[i : i + len(probe)] == probe)
+        self.prefix: tuple[int, ...] = tuple(framed[:at])
+        self.suffix: tuple[int, ...] = tuple(framed[at + len(probe) :])
+
+    def marker(self, token: str) -> tuple[int, ...]:
+        """Return the ids of a prompt token; several if the vocabulary lacks it."""
+        return tuple(self._marking.encode([token], is_pretokenized=True, add_special_tokens=False).ids)
+
+    def encode(self, words: Sequence[str]) -> tuple[IntArray, IntArray]:
+        """Return the words' sub-tokens, `ids[T]`, and how many each word has, `counts[W]`.
+
+        A word's sub-tokens don't depend on its neighbours. A word of characters that the tokenizer deletes
+        has none.
+        """
+        if not words:
+            return np.empty(0, np.int32), np.empty(0, np.int32)
+        encoding = self._literal.encode(words, is_pretokenized=True, add_special_tokens=False)
+        ids = np.array(encoding.ids, np.int32)
+        counts = np.bincount(np.array(encoding.word_ids, np.int64), minlength=len(words))
+        return ids, counts.astype(np.int32)
+
+
+def _unlimited(serialised: str) -> Tokenizer:
+    copy = Tokenizer.from_str(serialised)
+    copy.no_padding()
+    copy.no_truncation()
+    return copy
+
+
+def _with_special(serialised: str, markers: Sequence[str]) -> str:
+    # Older models carry their markers as ordinary added tokens, which `encode_special_tokens` doesn't cover.
+    state = json.loads(serialised)
+    for token in state["added_tokens"]:
+        token["special"] = token["special"] or token["content"] in markers
+    return json.dumps(state)

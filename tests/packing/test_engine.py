@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from packing import BadScores, Document, Engine, Overlap
+from packing.engine import _rows
+from packing.overlap import select
+from packing.padded_forward import MOST_PADDING, batches
+from tests.packing.conftest import Load
+from tests.packing.planted import planted
+from tests.packing.texts import ORDINARY, OVERLAPS, mixed_documents
+from tests.packing.tiny_models import CORPUS
+
+LABELS = ["person", "location", "organization"]
+
+
+@pytest.mark.parametrize("text", ["", " \n\t ", "\u200b\x00", "\ud800"])
+def test_a_text_with_nothing_to_read_has_no_entities(engine: Engine, text: str) -> None:
+    (prepared,) = engine.prepare([Document(text, LABELS, 0.0)])
+    assert prepared.tokens == prepared.windows == 0
+    assert engine.infer([prepared])[0].entities == ()
+
+
+def test_no_labels_find_nothing_and_cost_nothing(engine: Engine) -> None:
+    nothing: list[Sequence[str] | Mapping[str, str]] = [[], {}]
+    for labels in nothing:
+        (prepared,) = engine.prepare([Document("Angela Merkel", labels, 0.0)])
+        assert prepared.tokens == 0
+        assert engine.infer([prepared])[0].entities == ()
+
+
+def test_results_come_in_the_order_of_the_documents(engine: Engine) -> None:
+    documents = [Document(text, LABELS, 0.0) for text in ("", "Tim Cook", "", "Berlin")]
+    results = engine.extract(documents)
+    assert [bool(result.entities) for result in results] == [False, True, False, True]
+    assert engine.extract([]) == []
+
+
+def test_entities_come_by_start_then_the_longer_then_label(engine: Engine) -> None:
+    entities = engine.extract([Document(CORPUS[0], ["b", "a", "c"], 0.0, "multi")])[0].entities
+    keys = [(e.start, -e.end, e.label) for e in entities]
+    assert keys == sorted(keys)
+    assert len({e.label for e in entities}) == 3
+
+
+def test_tokens_count_prompts_and_windows(load: Load) -> None:
+    engine, gliner = load("short bert span")
+    one, long_one = engine.prepare([Document(CORPUS[0], LABELS), Document(CORPUS[0] * 20, LABELS)])
+    tokens = [w for w, _, _ in gliner.data_processor.words_splitter(CORPUS[0])]
+    assert one.tokens == gliner.data_processor.tokenize_inputs([tokens], [LABELS])["input_ids"].shape[1]
+    assert one.windows == 1
+    assert long_one.windows > 1
+    assert long_one.tokens > 20 * (one.tokens - 10)
+
+
+@pytest.mark.parametrize("name", ["bert span", "deberta span", "deberta token", "demo"])
+def test_an_entity_at_the_end_of_two_thousand_words_is_found(load: Load, name: str) -> None:
+    engine, _ = load(name)
+    text = "nothing to see here, " * 500 + "said Angela Merkel."
+    result = planted(engine, "Angela Merkel").extract([Document(text, ["person"])])[0]
+    assert [entity.text for entity in result.entities] == ["Angela Merkel"]
+    assert result.entities[0].start == text.index("Angela")
+    assert result.windows > 5
+
+
+@pytest.mark.parametrize("name", ["short bert span", "short deberta span"])
+def test_an_entity_around_a_cut_is_found_once_wherever_it_stands(load: Load, name: str) -> None:
+    engine, _ = load(name)
+    phrase = "Angela Merkel met Tim Cook in"  # as long as the model's longest entity
+    finder = planted(engine, phrase)
+    words = ["word"] * 120
+    documents = [Document(" ".join([*words[:at], phrase, *words[at:]]), ["person"]) for at in range(120)]
+    for document, result in zip(documents, finder.extract(documents), strict=True):
+        assert result.windows > 2
+        assert [entity.start for entity in result.entities] == [document.text.index("Angela")]
+
+
+def test_words_of_many_sub_tokens_are_read_to_the_end(load: Load) -> None:
+    engine, _ = load("short bert span")
+    text = "qzxj" * 20 + " " + "xqjzw9" * 2000 + " Tim Cook"
+    result = planted(engine, "Tim Cook").extract([Document(text, ["person"])])[0]
+    assert [entity.text for entity in result.entities] == ["Tim Cook"]
+
+
+@pytest.mark.parametrize("overlap", ["flat", "nested", "multi"])
+@pytest.mark.parametrize("name", ["short bert span", "short deberta span"])
+def test_a_window_answers_as_the_library_does_for_its_text(load: Load, name: str, overlap: Overlap) -> None:
+    engine, gliner = load(name)
+    text = " ".join(CORPUS[:5])
+    (prepared,) = engine.prepare([Document(text, LABELS, 0.4, overlap)])
+    assert prepared.windows > 2
+    words = prepared._words
+    assert words is not None
+    found = engine._forward.candidates(_rows(prepared))
+    for (start, end), candidates in zip(prepared._windows, found, strict=True):
+        offset = int(words.starts[start])
+        part = text[offset : words.ends[end - 1]]
+        answer = gliner.predict_entities(part, LABELS, threshold=0.4, **OVERLAPS[overlap])
+        assert answer
+        assert {
+            (words.starts[start + c.start] - offset, words.ends[start + c.end - 1] - offset, LABELS[c.label])
+            for c in select(candidates, overlap)
+        } == {(e["start"], e["end"], e["label"]) for e in answer}
+
+
+def test_the_demo_model_finds_people_and_places_past_the_models_limit(load: Load) -> None:
+    engine, _ = load("demo")
+    text = "The weather was fine that day and nothing much happened. " * 100 + "Angela Merkel met Tim Cook in Berlin."
+    entities = engine.extract([Document(text, ["person", "location"])])[0].entities
+    end = len(text) - len("Angela Merkel met Tim Cook in Berlin.")
+    assert {"Angela Merkel", "Tim Cook", "Berlin"} <= {e.text for e in entities if e.start >= end}
+
+
+def test_one_threshold_for_all_labels_is_the_same_as_a_map_of_it(engine: Engine) -> None:
+    for overlap in ("flat", "nested", "multi"):
+        one = Document(CORPUS[0], LABELS, 0.4, overlap)
+        mapped = Document(CORPUS[0], LABELS, {"person": 0.4}, overlap, 0.4)
+        assert engine.extract([one]) == engine.extract([mapped])
+
+
+def test_a_threshold_of_one_silences_its_label_alone(engine: Engine) -> None:
+    entities = engine.extract([Document(CORPUS[0], LABELS, {"person": 1}, "multi", 0.0)])[0].entities
+    assert {entity.label for entity in entities} == {"location", "organization"}
+
+
+def test_scores_that_are_no_numbers_are_an_error(tmp_path_factory: Any, load: Load) -> None:
+    from tests.packing import tiny_models
+
+    engine = Engine.load(tiny_models.build(tmp_path_factory.mktemp("nan"), "bert"))
+    gliner = engine._forward._gliner  # type: ignore[attr-defined]
+    with torch.no_grad():
+        gliner.model.prompt_rep_layer[0].weight.fill_(float("nan"))
+    with pytest.raises(BadScores):
+        engine.extract([Document("Angela Merkel", LABELS)])
+
+
+def test_preparing_and_inferring_at_the_same_time_disturb_neither(load: Load) -> None:
+    engine, _ = load("deberta span")
+    documents = mixed_documents([*ORDINARY, " ".join(CORPUS) * 5])
+    expected = engine.extract(documents)
+    with ThreadPoolExecutor(4) as threads:
+        for _ in range(2):
+            prepared = engine.prepare(documents)
+            inferring = threads.submit(engine.infer, prepared)
+            preparing = [threads.submit(engine.prepare, documents) for _ in range(2)]
+            assert inferring.result() == expected
+            assert all(engine.infer(done.result()) == expected for done in preparing)
+
+
+@given(
+    text=st.text(st.characters(), max_size=120),
+    labels=st.lists(st.sampled_from(["person", "<<ENT>>", "東京", "a b", "[SEP]"]), max_size=4),
+    threshold=st.floats(0, 1),
+    overlap=st.sampled_from(["flat", "nested", "multi"]),
+)
+@settings(max_examples=100, deadline=None)
+def test_any_text_gets_an_answer_that_keeps_the_promises(
+    load: Load, text: str, labels: list[str], threshold: float, overlap: Any
+) -> None:
+    engine, _ = load("short deberta span")
+    (result,) = engine.extract([Document(text, labels, threshold, overlap)])
+    for entity in result.entities:
+        assert text[entity.start : entity.end] == entity.text
+        assert entity.text.strip()
+        assert entity.label in labels
+        assert threshold < entity.score + 1e-7
+    if overlap == "flat":
+        assert all(a.end <= b.start for a, b in zip(result.entities, result.entities[1:], strict=False))
+
+
+@given(st.lists(st.integers(1, 600), max_size=60), st.integers(64, 2048))
+def test_batches_hold_every_row_once_within_the_budget_and_with_little_padding(lengths: list[int], budget: int) -> None:
+    made = list(batches(lengths, budget))
+    assert sorted(i for batch in made for i in batch) == list(range(len(lengths)))
+    for batch in made:
+        longest = max(lengths[i] for i in batch)
+        assert len(batch) == 1 or len(batch) * longest <= budget
+        assert min(lengths[i] for i in batch) >= (1 - MOST_PADDING) * longest

@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from packing import DEMO_MODEL, Engine, ModelError
+from tests.packing import tiny_models
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_models.build(tmp_path_factory.mktemp("tiny"), "bert")
+
+
+@pytest.fixture
+def changed(folder: Path, tmp_path: Path) -> Callable[..., Path]:
+    def change(**config: Any) -> Path:
+        copy = tmp_path / "changed"
+        shutil.copytree(folder, copy)
+        saved = json.loads((copy / "gliner_config.json").read_text())
+        (copy / "gliner_config.json").write_text(json.dumps(saved | config))
+        return copy
+
+    return change
+
+
+def refusal(*args: Any, **kwargs: Any) -> str:
+    with pytest.raises(ModelError) as raised:
+        Engine.load(*args, **kwargs)
+    assert isinstance(raised.value, ValueError)
+    message = str(raised.value)
+    assert "\n" not in message
+    return message
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    assert "no model folder at" in refusal(tmp_path / "nowhere")
+    assert "no model folder at" in refusal(str(tmp_path / "nowhere"))
+    assert "no model folder at" in refusal("./nowhere")
+
+
+def test_a_folder_that_is_no_gliner(tmp_path: Path) -> None:
+    assert "it has no gliner_config.json" in refusal(tmp_path)
+    (tmp_path / "gliner_config.json").write_text("{")
+    assert "can't be read" in refusal(tmp_path)
+    (tmp_path / "gliner_config.json").write_text("{}")
+    assert "has no weights" in refusal(tmp_path)
+
+
+def test_a_name_that_the_hub_does_not_give(monkeypatch: pytest.MonkeyPatch) -> None:
+    import huggingface_hub.constants
+
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    message = refusal("nobody/nothing-of-that-name")
+    assert "'nobody/nothing-of-that-name' is no folder here and can't be had from the hub" in message
+    assert "HF_HUB_OFFLINE is set" in message
+
+
+@pytest.mark.parametrize(
+    ("config", "kind"),
+    [
+        ({"relations_layer": "dot"}, "relation-extraction"),
+        ({"labels_decoder": "gpt2"}, "generative"),
+        ({"represent_spans": True}, "span representations"),
+        ({"precomputed_prompts_mode": True}, "fixed-label"),
+        ({"model_type": "gliner_streaming_span"}, "streaming"),
+    ],
+)
+def test_another_kind_of_gliner_is_refused_by_name(
+    changed: Callable[..., Path], config: dict[str, Any], kind: str
+) -> None:
+    message = refusal(changed(**config))
+    assert kind in message
+    assert "isn't supported" in message
+
+
+def test_missing_weights_are_an_error_and_never_random_numbers(changed: Callable[..., Path]) -> None:
+    copy = changed()
+    weights = load_file(copy / "model.safetensors")
+    gone = next(name for name in weights if "prompt_rep_layer" in name)
+    del weights[gone]
+    save_file(weights, copy / "model.safetensors")
+    assert f"lack 1 of the model's tensors, such as {gone}" in refusal(copy)
+
+
+def test_weights_that_are_no_weights(changed: Callable[..., Path]) -> None:
+    copy = changed()
+    (copy / "model.safetensors").write_bytes(b"not weights at all")
+    assert "can't be loaded" in refusal(copy)
+
+
+def test_a_wrong_device_or_dtype(folder: Path) -> None:
+    assert "unknown dtype 'int3': must be auto, float32, bfloat16, float16" in refusal(folder, dtype="int3")
+    assert "device 'toaster' can't be used here" in refusal(folder, device="toaster")
+    if not torch.cuda.is_available():
+        assert "device 'cuda' can't be used here" in refusal(folder, device="cuda")
+
+
+def test_the_model_says_what_it_is(folder: Path) -> None:
+    info = Engine.load(folder, device="cpu").info
+    assert (info.name, info.device, info.dtype) == (folder.name, "cpu", "float32")
+    assert (info.max_words, info.max_tokens, info.max_width) == (384, 512, 12)
+    assert info.architecture == "UniEncoderSpanGLiNER/bert"
+    assert info.revision == info.content_hash
+    assert len(info.content_hash) == 16
+    assert Engine.load(folder, revision="v2").info.revision == "v2"
+
+
+def test_the_revision_follows_the_weights(folder: Path, changed: Callable[..., Path]) -> None:
+    copy = changed()
+    weights = load_file(copy / "model.safetensors")
+    first = next(iter(weights))
+    save_file(weights | {first: weights[first] + 1}, copy / "model.safetensors")
+    assert Engine.load(copy).info.revision != Engine.load(folder).info.revision
+
+
+def test_a_relative_position_model_has_no_limit_in_tokens_but_a_bound(tmp_path: Path) -> None:
+    assert Engine.load(tiny_models.build(tmp_path / "free", "deberta-v2")).info.max_tokens == 5 * 384
+    limited = tiny_models.build(tmp_path / "limited", "deberta-v2", model_max_length=200)
+    assert Engine.load(limited).info.max_tokens == 200
+
+
+def test_bfloat16_runs_on_a_cpu(folder: Path) -> None:
+    assert Engine.load(folder, device="cpu", dtype="bfloat16").info.dtype == "bfloat16"
+
+
+def test_the_demo_model_loads() -> None:
+    info = Engine.load(DEMO_MODEL, device="cpu").info
+    assert info.name == "demo_model"
+    assert info.max_tokens <= 512
+
+
+def test_importing_the_package_does_not_import_torch() -> None:
+    code = "import sys, packing; packing.Engine, packing.Document('x', ['y']); sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

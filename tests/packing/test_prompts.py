@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import pytest
+
+from packing import Document, Engine
+from packing.engine import _rows
+from packing.overlap import select
+from packing.prompts import Prompts
+from tests.packing.conftest import Load
+from tests.packing.planted import planted
+from tests.packing.texts import OVERLAPS
+
+TEXT = "Angela Merkel met Tim Cook in Berlin on Monday."
+
+
+def prompts_of(engine: Engine, max_tokens: int) -> Prompts:
+    return Prompts(engine._tokenizer, ent_token="<<ENT>>", sep_token="<<SEP>>", max_tokens=max_tokens)
+
+
+def same(labels: list[str]) -> tuple[tuple[str, str], ...]:
+    return tuple((label, label) for label in labels)
+
+
+@pytest.mark.parametrize("name", ["bert span", "deberta span", "demo"])
+def test_a_prompt_is_what_the_library_puts_before_the_text(load: Load, name: str) -> None:
+    engine, gliner = load(name)
+    labels = ["person", "a long label, of many words", "ORG"]
+    (prompt,) = engine._prompts(same(labels))
+    processor = gliner.data_processor
+    theirs = processor.tokenize_inputs([["x"]], [labels])["input_ids"][0].tolist()
+    x, _ = engine._tokenizer.encode(["x"])
+    assert [*prompt.ids, *x.tolist(), *engine._tokenizer.suffix] == theirs
+
+
+def test_labels_that_would_take_more_than_half_of_the_sequence_come_in_chunks(engine: Engine) -> None:
+    labels = [f"label {i}" for i in range(60)]
+    chunks = prompts_of(engine, 128)(same(labels))
+    assert len(chunks) > 1
+    assert [label for chunk in chunks for label in chunk.labels] == labels
+    assert [chunk.first for chunk in chunks] == [labels.index(chunk.labels[0]) for chunk in chunks]
+    assert all(len(chunk.ids) + len(engine._tokenizer.suffix) <= 64 for chunk in chunks)
+
+
+def test_a_label_set_used_again_costs_nothing(engine: Engine) -> None:
+    prompts = prompts_of(engine, 512)
+    assert prompts(same(["a", "b"])) is prompts(same(["a", "b"]))
+
+
+def test_a_label_too_long_for_the_model_is_refused_with_both_sizes(engine: Engine) -> None:
+    with pytest.raises(ValueError, match=r"label 2 is \d+ sub-tokens long, the model has room for \d+"):
+        engine.prepare([Document(TEXT, ["person", "very " * 400 + "long"])])
+
+
+def test_a_label_of_characters_the_model_cannot_read_is_refused(engine: Engine) -> None:
+    with pytest.raises(ValueError, match="label 1 has no character that the model can read"):
+        engine.prepare([Document(TEXT, ["\u200b\ufffd"])])
+
+
+@pytest.mark.parametrize("label", ["<<ENT>>", "a <<ENT>> b", "<<SEP>>", "[SEP] x", "[CLS]", "[PAD]", "[MASK]"])
+def test_a_special_token_in_a_label_is_read_as_its_characters(load: Load, label: str) -> None:
+    engine, _ = load("bert span")
+    (prompt,) = engine._prompts(same(["person", label, "location"]))
+    marker = engine._tokenizer.marker("<<ENT>>")
+    assert prompt.ids.count(marker[0]) == 3
+    result = engine.extract([Document(TEXT, ["person", label, "location"], 0.0, "multi")])[0]
+    assert {entity.label for entity in result.entities} == {"person", label, "location"}
+
+
+def test_each_chunk_answers_as_the_library_does_for_its_labels(load: Load) -> None:
+    engine, gliner = load("short bert span")
+    labels = [f"{kind} {i}" for i in range(6) for kind in ("person", "location", "date")]
+    (prepared,) = engine.prepare([Document(TEXT, labels, 0.3, "multi")])
+    assert prepared.windows == 1
+    assert prepared.label_chunks > 1
+    words = prepared._words
+    assert words is not None
+    for prompt, candidates in zip(prepared._prompts, engine._forward.candidates(_rows(prepared)), strict=True):
+        answer = gliner.predict_entities(TEXT, list(prompt.labels), threshold=0.3, **OVERLAPS["multi"])
+        assert {
+            (words.starts[c.start], words.ends[c.end - 1], prompt.labels[c.label]) for c in select(candidates, "multi")
+        } == {(e["start"], e["end"], e["label"]) for e in answer}
+
+
+def test_the_entities_of_all_chunks_are_in_the_result_with_their_own_labels(load: Load) -> None:
+    engine, _ = load("short bert span")
+    labels = [f"kind {i}" for i in range(40)]
+    # the planted forward finds the phrase for the first label of each prompt
+    (prepared,) = planted(engine, "Tim Cook").prepare([Document(TEXT, labels, overlap="multi")])
+    (result,) = planted(engine, "Tim Cook").infer([prepared])
+    assert result.label_chunks == prepared.label_chunks > 2
+    assert [(e.text, e.label) for e in result.entities] == [
+        ("Tim Cook", label) for label in sorted(prompt.labels[0] for prompt in prepared._prompts)
+    ]
+
+
+@pytest.mark.parametrize("name", ["bert span", "bi-encoder span"])
+def test_a_lone_surrogate_in_a_label_is_read_as_a_space_and_comes_back(load: Load, name: str) -> None:
+    engine, _ = load(name)
+    odd, plain = (engine.extract([Document(TEXT, [label], 0.0, "multi")])[0] for label in ("a\ud800person", "a person"))
+    assert {entity.label for entity in odd.entities} == {"a\ud800person"}
+    assert [(e.start, e.end, e.score) for e in odd.entities] == [(e.start, e.end, e.score) for e in plain.entities]
+
+
+@pytest.mark.parametrize("name", ["bert span", "deberta token", "bi-encoder span"])
+def test_six_hundred_labels_are_all_asked(load: Load, name: str) -> None:
+    engine, _ = load(name)
+    labels = [f"kind number {i}" for i in range(600)]
+    result = engine.extract([Document(TEXT, labels, 0.0, "multi")])[0]
+    assert {entity.label for entity in result.entities} == set(labels)
