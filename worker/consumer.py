@@ -12,13 +12,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
 import structlog
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from worker import checkpoint
 from worker.assignment import Assignment
 from worker.checkpoint import Checkpoint
 from worker.clients import client_properties, new_client
-from worker.commits import GroupCommits
 from worker.config import Settings
 from worker.records import Partition, Record
 
@@ -26,7 +25,7 @@ log = structlog.get_logger()
 
 Value = TypeVar("Value")
 
-CALL_TIMEOUT_S = 10.0
+CALL_TIMEOUT_S = 5.0
 RETRY_PAUSE_S = 0.2
 START_TIMEOUT_S = 60.0
 """A committed offset is stable only when a dead worker's transaction has timed out: longer than that."""
@@ -41,7 +40,6 @@ class TextConsumer:
 
     Args:
         settings: the worker's settings.
-        commits: what the group has committed.
         assignment: kept in step with what the group gives and takes.
         stamp: makes the checkpoint of a plain commit (`clean` as given).
         finish: called with partitions that are being revoked, before they go: finish or drop what is in flight.
@@ -55,7 +53,6 @@ class TextConsumer:
     def __init__(
         self,
         settings: Settings,
-        commits: GroupCommits,
         assignment: Assignment,
         *,
         stamp: Callable[[bool], Checkpoint],
@@ -63,7 +60,6 @@ class TextConsumer:
         forget: Callable[[Collection[Partition]], None],
     ) -> None:
         self._settings = settings
-        self._commits = commits
         self._assignment = assignment
         self._stamp = stamp
         self._finish = finish
@@ -109,6 +105,25 @@ class TextConsumer:
         """Read partitions whose epoch was ended by the publisher again, from what is committed."""
         for partition, base in self._assignment.take_rewinds().items():
             self._restart(partition, base)
+
+    def committed(self, partitions: Iterable[Partition]) -> dict[Partition, tuple[int, Checkpoint | None] | None]:
+        """Return each partition's stable committed offset and its checkpoint; None where nothing is committed.
+
+        Stable: while a transaction that is still open holds an offset, the call waits. (The admin client's call of
+        the same meaning crashes the process when a coordinator is not available: librdkafka 2.16.0, seen.)
+
+        Raises:
+            KafkaException: the broker didn't say in time.
+        """
+        asked = [TopicPartition(*partition) for partition in partitions]
+        found: dict[Partition, tuple[int, Checkpoint | None] | None] = {}
+        for answer in self._consumer.committed(asked, timeout=CALL_TIMEOUT_S):
+            if answer.error:
+                raise KafkaException(answer.error)
+            partition = Partition(answer.topic, answer.partition)
+            known = answer.offset != OFFSET_INVALID
+            found[partition] = (answer.offset, checkpoint.decode(answer.metadata)) if known else None
+        return found
 
     def commit(self, offsets: Mapping[Partition, int], stamp: Checkpoint) -> None:
         """Commit offsets with a checkpoint and wait for the broker's answer.
@@ -190,8 +205,12 @@ class TextConsumer:
     def _restart(self, partition: Partition, base: int) -> None:
         if partition in self._assigned:
             self._forget([partition])
-            self._consumer.seek(TopicPartition(*partition, base))
+            # Assigned anew rather than sought: a partition whose offset was out of range can't be sought in.
+            self._consumer.incremental_unassign([TopicPartition(*partition)])
+            self._consumer.incremental_assign([TopicPartition(*partition, base)])
             self._assignment.begin(partition, base)
+            if self._paused:
+                self._apply_pause([partition])
 
     def _on_assign(self, _: Consumer, given: list[TopicPartition]) -> None:
         self._guarded(lambda: self._assign([Partition(part.topic, part.partition) for part in given]))
@@ -209,7 +228,7 @@ class TextConsumer:
     def _starts(self, partitions: list[Partition]) -> dict[Partition, int]:
         if not partitions:
             return {}
-        found = _persist(lambda: self._commits.stable(partitions))
+        found = _persist(lambda: self.committed(partitions))
         starts = {partition: committed[0] for partition, committed in found.items() if committed}
         for partition, committed in found.items():
             if committed and committed[1] and not committed[1].clean:
@@ -229,7 +248,7 @@ class TextConsumer:
         if self._settings.start == "earliest":
             return "earliest"
         known = _persist(lambda: self._consumer.list_topics(topic, timeout=CALL_TIMEOUT_S)).topics[topic].partitions
-        commits = _persist(lambda: self._commits.stable(Partition(topic, number) for number in known))
+        commits = _persist(lambda: self.committed(Partition(topic, number) for number in known))
         return "earliest" if any(commits.values()) else "latest"
 
     def _end_of(self, partition: Partition, policy: str) -> int:

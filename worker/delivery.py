@@ -13,7 +13,6 @@ from confluent_kafka import KafkaException
 from worker.answers import Writer, refuse
 from worker.assignment import Assignment
 from worker.checkpoint import Checkpoint
-from worker.commits import GroupCommits
 from worker.consumer import TextConsumer, commit_points
 from worker.forward import Answer
 from worker.publisher import Offsets, Outcome, Publisher, PublishError, RefusedError
@@ -50,7 +49,6 @@ class Delivery:
     Args:
         publisher: publishes and commits.
         consumer: the group member whose offsets are committed.
-        commits: what the group has committed.
         assignment: says which answers may still be published.
         writer: makes messages of answers.
         stamp: makes the checkpoint of a commit (`clean` as given).
@@ -60,7 +58,6 @@ class Delivery:
         self,
         publisher: Publisher,
         consumer: TextConsumer,
-        commits: GroupCommits,
         assignment: Assignment,
         writer: Writer,
         *,
@@ -68,7 +65,6 @@ class Delivery:
     ) -> None:
         self._publisher = publisher
         self._consumer = consumer
-        self._commits = commits
         self._assignment = assignment
         self._writer = writer
         self._stamp = stamp
@@ -154,7 +150,7 @@ class Delivery:
 
     def _ask(self, partitions: Iterable[Partition]) -> dict[Partition, int] | None:
         try:
-            found = self._commits.stable(partitions)
+            found = self._consumer.committed(partitions)
         except KafkaException as error:
             log.warning("committed_unknown", error=error.args[0].name(), reason=error.args[0].str())
             return None

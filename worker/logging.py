@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import structlog
 
-LIBRARIES_AT_WARNING = ("librdkafka", "transformers", "huggingface_hub", "gliner", "httpx", "urllib3", "filelock")
+LIBRARIES = ("librdkafka", "transformers", "huggingface_hub", "gliner", "httpx", "urllib3", "filelock")
 
 
 def configure(log_format: Literal["auto", "console", "json"], log_level: str) -> None:
@@ -15,7 +15,8 @@ def configure(log_format: Literal["auto", "console", "json"], log_level: str) ->
 
     Args:
         log_format: `json` gives one JSON object a line; `auto` means `console` where standard error is a terminal.
-        log_level: the least level shown; libraries speak from `warning` on, unless it is `debug`.
+        log_level: the least level shown; libraries speak from `warning` on, and Python's warnings
+            not at all, unless it is `debug`.
 
     """
     level = logging.getLevelNamesMapping()[log_level.upper()]
@@ -53,8 +54,10 @@ def configure(log_format: Literal["auto", "console", "json"], log_level: str) ->
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(level)
-    for name in LIBRARIES_AT_WARNING:
-        logging.getLogger(name).setLevel(logging.DEBUG if level == logging.DEBUG else logging.WARNING)
+    logging.captureWarnings(True)
+    quiet = dict.fromkeys(LIBRARIES, logging.WARNING) | {"py.warnings": logging.ERROR}
+    for name, least in quiet.items():
+        logging.getLogger(name).setLevel(logging.DEBUG if level == logging.DEBUG else least)
 
 
 def _round_seconds(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

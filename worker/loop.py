@@ -19,7 +19,6 @@ from worker.answers import Writer
 from worker.assignment import Assignment
 from worker.batcher import Closed, MicroBatch, MicroBatcher
 from worker.checkpoint import Checkpoint
-from worker.commits import GroupCommits
 from worker.config import Settings
 from worker.consumer import TextConsumer
 from worker.delivery import Delivery
@@ -92,14 +91,12 @@ class Worker:
         )
         self._publisher = new_publisher(settings, topics, run=run)
         self._assignment = Assignment()
-        commits = GroupCommits(settings)
         self._consumer = TextConsumer(
-            settings, commits, self._assignment, stamp=self._stamp, finish=self._finish, forget=self._forget
+            settings, self._assignment, stamp=self._stamp, finish=self._finish, forget=self._forget
         )
         self._delivery = Delivery(
             self._publisher,
             self._consumer,
-            commits,
             self._assignment,
             Writer(settings, topics, model),
             stamp=self._stamp,

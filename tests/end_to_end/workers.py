@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-FAST_WORKER = (sys.executable, "-m", "tests.end_to_end.fast_worker")
+FAST_WORKER = (sys.executable, "-m", "tests.end_to_end.fast_worker", "run")
 REAL_WORKER = (sys.executable, "-m", "worker", "run")
 ROOT = Path(__file__).parents[2]
 

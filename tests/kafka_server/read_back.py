@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from dataclasses import dataclass
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
     Consumer,
-    ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaError,
     KafkaException,
@@ -129,21 +129,22 @@ def open_transactions(bootstrap: str, topic: str) -> list[int]:
     return [partition for partition, end in ends.items() if end.last_stable < end.high_watermark]
 
 
-def committed(bootstrap: str, group: str, topic: str) -> dict[int, Committed]:
+def committed(bootstrap: str, group: str, topic: str, *, timeout_s: float = REQUEST_S) -> dict[int, Committed]:
     """Return what a group has committed, stably: no offset that an open transaction may still change.
 
     Partitions without a commit are left out.
 
     Raises:
-        KafkaException: UNSTABLE_OFFSET_COMMIT where a transaction that is still open holds an offset, or the
-            request failed.
+        KafkaException: _TIMED_OUT where a transaction that is still open holds an offset, or the request failed.
     """
-    admin = _admin(bootstrap)
     asked = [TopicPartition(topic, partition) for partition in partitions_of(bootstrap, topic)]
-    answers = admin.list_consumer_group_offsets(
-        [ConsumerGroupTopicPartitions(group, asked)], require_stable=True, request_timeout=REQUEST_S
-    )
-    found = answers[group].result(REQUEST_S).topic_partitions or []
+    # A consumer that never joins, not the admin client: that one's call crashes the process when the coordinator is
+    # not available (librdkafka 2.16.0).
+    reader = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "isolation.level": "read_committed"})
+    try:
+        found = reader.committed(asked, timeout=timeout_s)
+    finally:
+        reader.close()
     for partition in found:
         if partition.error is not None:
             raise KafkaException(partition.error)
@@ -174,9 +175,10 @@ def group(bootstrap: str, name: str) -> Group:
     )
 
 
+@functools.cache
 def _admin(bootstrap: str) -> AdminClient:
-    """Return a client, to be kept in a name until its answers are read: they never come once it is collected."""
-    return AdminClient({"bootstrap.servers": bootstrap})
+    """Return the client of a broker; it lives on, since one that is collected before its answers crashes or hangs."""
+    return AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
 
 
 def _number(value: int | None) -> int:
