@@ -31,6 +31,7 @@ DEFAULT_POLL_INTERVAL_MS = 300_000
 
 OWNED_PROPERTIES = {
     "bootstrap.servers": "set bootstrap_servers",
+    "metadata.broker.list": "set bootstrap_servers",
     "group.id": "set group_id",
     "group.instance.id": "set instance_id",
     "group.protocol": "set group_protocol",
@@ -43,6 +44,7 @@ OWNED_PROPERTIES = {
     "transaction.timeout.ms": "set transaction_timeout_ms",
     "enable.idempotence": "the producer is idempotent in both delivery modes",
     "acks": "an event counts as published once all in-sync replicas have it",
+    "message.max.bytes": "it follows the limits of the topics",
     "partitioner": "keys are placed as Java clients place them, so that joins hold",
 }
 CLASSIC_ONLY_PROPERTIES = ("session.timeout.ms", "heartbeat.interval.ms")

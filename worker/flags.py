@@ -46,6 +46,8 @@ def choices(field: FieldInfo) -> str:
     kind = field.annotation
     if get_origin(kind) is Literal:
         return "|".join(get_args(kind))
+    if kind is bool:
+        return "true|false"
     if kind in (int, float):
         return str(getattr(kind, "__name__", kind)).upper()
     return "NAME=VALUE" if _is_map(field) else "TEXT"
@@ -79,4 +81,8 @@ def _is_map(field: FieldInfo) -> bool:
 
 def shown(default: object) -> str:
     """Return a default as a person writes it."""
-    return ",".join(default) if isinstance(default, tuple) else "none" if default in (None, {}) else str(default)
+    if isinstance(default, bool):
+        return str(default).lower()
+    if default is None or default == {}:
+        return "none"
+    return ",".join(default) if isinstance(default, tuple) else str(default)

@@ -110,18 +110,21 @@ def new_publisher(settings: Settings, topics: Topics, *, run: str) -> Publisher:
 
     """
     limits = [topic.max_message_bytes for topic in (topics.output, topics.dead_letters)]
+    exactly_once = settings.delivery == "exactly_once"
     properties = client_properties(settings) | {
         "linger.ms": 5,
         "compression.type": "lz4",
-        **settings.producer_properties,
-        "message.max.bytes": min(max(*limits, 1_000), 1_000_000_000),
         # A record batch of several messages has to fit the topic that takes least.
         "batch.size": min(*limits, 1_000_000),
+        # Polling waits for the delivery reports: not for as long as the group would wait for the polling.
+        "message.timeout.ms": settings.transaction_timeout_ms if exactly_once else 60_000,
+        **settings.producer_properties,
+        "message.max.bytes": min(max(*limits, 1_000), 1_000_000_000),
         "enable.idempotence": True,
         "acks": "all",
         "partitioner": "murmur2_random",
     }
-    if settings.delivery == "at_least_once":
+    if not exactly_once:
         return AtLeastOnce(properties)
     prefix = settings.transactional_id_prefix or settings.group_id
     properties |= {

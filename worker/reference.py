@@ -7,6 +7,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from pydantic.fields import FieldInfo
+
 from worker.config import Settings
 from worker.flags import choices, shown
 
@@ -18,18 +20,18 @@ def table() -> str:
     """Return the settings as a Markdown table: name, default, what it may be, what it does."""
     rows = ["| setting | default | values | what it does |", "|---|---|---|---|"]
     for name, field in Settings.model_fields.items():
-        values = choices(field).replace("|", ", ")
-        bounds = [
-            f"{sign} {getattr(part, attribute):,}"
-            for part in field.metadata
-            for attribute, sign in (("ge", "≥"), ("le", "≤"))
-            if hasattr(part, attribute)
-        ]
-        rows.append(
-            f"| `{name}` | `{shown(field.default)}` | {' '.join([values.lower(), ' '.join(bounds)]).strip()} "
-            f"| {field.description} |"
-        )
+        rows.append(f"| `{name}` | `{shown(field.default)}` | {_values(field)} | {field.description} |")
     return "\n".join(rows)
+
+
+def _values(field: FieldInfo) -> str:
+    bounds = {
+        limit: value
+        for part in field.metadata
+        for limit in ("ge", "le")
+        if (value := getattr(part, limit, None)) is not None
+    }
+    return f"{bounds['ge']:,} to {bounds['le']:,}" if bounds else choices(field).replace("|", ", ").lower()
 
 
 def written(readme: str) -> str:

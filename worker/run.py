@@ -3,9 +3,13 @@
 import os
 import signal
 import threading
+import time
 import uuid
 from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import Future, wait
 from types import FrameType
+from typing import TypeVar
 
 import structlog
 
@@ -17,6 +21,10 @@ from worker.loop import Worker
 from worker.tasks import Extractor
 
 log = structlog.get_logger()
+
+Answer = TypeVar("Answer")
+
+LOOK_S = 0.1
 
 
 def run_worker(settings: Settings) -> Counter[str]:
@@ -34,9 +42,14 @@ def run_worker(settings: Settings) -> Counter[str]:
     stop = stop_on_signals()
     for line in unknown_variables():
         log.warning("unknown_variable", reason=line)
-    found = topics.inspect(topics.reach(settings, stop), settings)
-    engine, model = load_engine(settings)
-    return work(settings, engine, model, found, stop)
+
+    def start() -> Counter[str]:
+        found = topics.inspect(topics.reach(settings, stop), settings)
+        engine, model = load_engine(settings)
+        return work(settings, engine, model, found, stop)
+
+    # Longer than all that a worker may wait for when it leaves.
+    return supervised(start, stop, patience_s=2 * (settings.drain_ms + settings.transaction_timeout_ms) / 1000)
 
 
 def work(
@@ -58,6 +71,33 @@ def work(
     counts = Worker(settings, engine, model, found, run=run, stop=stop).run()
     log.info("worker_stopped", run=run, **counts)
     return counts
+
+
+def supervised(job: Callable[[], Answer], stop: threading.Event, *, patience_s: float) -> Answer:
+    """Run a job in a thread of its own and return what it returns.
+
+    Signals are handled by the main thread between two steps of Python: here they are, even while a call to the Kafka
+    client doesn't come back. A job that goes on for `patience_s` seconds after `stop` is given up, and the process
+    with it: exit code 1.
+    """
+    outcome: Future[Answer] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(job())
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, name="worker", daemon=True).start()
+    give_up = float("inf")
+    while not outcome.done():
+        wait([outcome], timeout=LOOK_S)
+        if stop.is_set():
+            give_up = min(give_up, time.monotonic() + patience_s)
+        if time.monotonic() >= give_up:
+            log.error("worker_hangs", after_s=patience_s, reason="it was told to stop and did not; giving up")
+            os._exit(1)
+    return outcome.result()
 
 
 def load_engine(settings: Settings) -> tuple[Engine, ModelInfo]:
