@@ -13,6 +13,7 @@ from rich.progress import Progress
 
 from worker.clients import client_properties, new_client
 from worker.config import Settings
+from worker.topics import require
 
 POLL_S = 0.1
 PLAIN_LINE_EVERY = 10_000
@@ -36,8 +37,10 @@ def produce_lines(
         how many lines were `produced`, `failed` and `blank`.
 
     Raises:
-        ConfigError: librdkafka refuses a property.
+        BrokerUnreachableError: no broker answers.
+        ConfigError: the topic isn't there, or librdkafka refuses a property.
     """
+    require(settings, topic)
     properties = client_properties(settings) | settings.producer_properties
     producer = new_client(Producer, properties | {"enable.idempotence": True, "partitioner": "murmur2_random"})
     counts: Counter[str] = Counter()

@@ -16,6 +16,7 @@ from schemas.unreadable import Unreadable
 from worker.clients import client_properties, new_client
 from worker.config import Settings
 from worker.highlight import highlighted
+from worker.topics import require
 
 log = structlog.get_logger()
 
@@ -43,9 +44,11 @@ def tail_events(
         stop: set it to end.
 
     Raises:
+        BrokerUnreachableError: no broker answers.
+        ConfigError: the topic isn't there, or librdkafka refuses a property.
         KafkaException: the topic can't be read.
-        ConfigError: librdkafka refuses a property.
     """
+    require(settings, settings.output_topic)
     reader = _reader(settings)
     texts = SourceTexts(settings)
     try:

@@ -88,19 +88,24 @@ def inspect(admin: AdminClient, settings: Settings) -> Topics:
     partitions = _partitions(admin, names)
     missing = [name for name in names if name not in partitions]
     if missing and not settings.create_topics:
-        commands = "; ".join(
-            f"kafka-topics.sh --bootstrap-server {settings.bootstrap_servers} --create --topic {name} --partitions 6"
-            for name in missing
-        )
-        raise ConfigError(
-            f"{'topics' if len(missing) > 1 else 'topic'} {', '.join(missing)} not there at "
-            f"{settings.bootstrap_servers}; start with --create-topics, or: {commands}"
-        )
+        raise _not_there(missing, settings)
     if missing:
         _create(admin, missing, partitions.get(settings.input_topic, 6))
         partitions = _partitions(admin, names)
     limits = _message_limits(admin, names)
     return Topics(*(Topic(name, partitions[name], limits[name]) for name in names))
+
+
+def require(settings: Settings, name: str) -> None:
+    """Make sure, at once, that a broker answers and has a topic.
+
+    Raises:
+        BrokerUnreachableError: no broker answers.
+        ConfigError: the topic doesn't exist; the message says how to create it.
+    """
+    admin = reach(settings.model_copy(update={"fail_fast": True}), threading.Event())
+    if name not in _partitions(admin, (name,)):
+        raise _not_there([name], settings)
 
 
 def assumed(settings: Settings, partitions: int) -> Topics:
@@ -113,6 +118,14 @@ def _partitions(admin: AdminClient, names: tuple[str, ...]) -> dict[str, int]:
     # The whole list, since asking for a topic by name creates it on a broker that creates topics by itself.
     topics = admin.list_topics(timeout=TIMEOUT_S).topics
     return {name: len(topics[name].partitions) for name in names if name in topics}
+
+
+def _not_there(missing: list[str], settings: Settings) -> ConfigError:
+    create = f"kafka-topics.sh --bootstrap-server {settings.bootstrap_servers} --create --partitions 6 --topic "
+    return ConfigError(
+        f"{'topics' if len(missing) > 1 else 'topic'} {', '.join(missing)} not there at {settings.bootstrap_servers}; "
+        f"start the worker with --create-topics, or: {'; '.join(create + name for name in missing)}"
+    )
 
 
 def _create(admin: AdminClient, names: list[str], partitions: int) -> None:

@@ -43,20 +43,23 @@ class Stream:
                     producer.poll(0.1)
         assert producer.flush(30) == 0
 
+    def environment(self) -> dict[str, str]:
+        """Return the settings that make a command work on this stream, as environment variables."""
+        return {
+            "GLISTREAM_BOOTSTRAP_SERVERS": self.bootstrap,
+            "GLISTREAM_GROUP_ID": self.group,
+            "GLISTREAM_INPUT_TOPIC": self.texts,
+            "GLISTREAM_OUTPUT_TOPIC": self.entities,
+            "GLISTREAM_DEAD_LETTER_TOPIC": self.dead_letters,
+        }
+
     def start(
         self, settings: Mapping[str, object] | None = None, command: Sequence[str] = FAST_WORKER
     ) -> WorkerProcess:
         """Start a worker; settings by their names, in lower case."""
-        ours = {
-            "bootstrap_servers": self.bootstrap,
-            "group_id": self.group,
-            "input_topic": self.texts,
-            "output_topic": self.entities,
-            "dead_letter_topic": self.dead_letters,
-        }
-        environment = {
+        environment = self.environment() | {
             name if name.isupper() else f"GLISTREAM_{name.upper()}": str(value)
-            for name, value in {**ours, **(settings or {})}.items()
+            for name, value in (settings or {}).items()
         }
         worker = WorkerProcess(self.folder / f"worker-{len(self.workers)}.log", environment, command)
         self.workers.append(worker)
