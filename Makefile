@@ -19,7 +19,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@echo "Installing into $(VENV) (torch alone is about 3 GB where no build is there yet) ..."
 	@test -d $(VENV) || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --disable-pip-version-check --progress-bar on -c constraints.txt -e '.[dev]' \
-		| grep --line-buffered -E '^(Collecting|Downloading|Installing|Successfully)' || true
+		| grep --line-buffered -E '^ *(Collecting|Downloading|Installing|Successfully|ERROR)' || true
 	@$(BIN)/python -c 'import worker, packing, schemas, samples, torch, gliner, pytest'
 	@touch $(INSTALLED)
 	@echo "Installed: $(BIN)/glistream"
