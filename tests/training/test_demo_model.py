@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tokenizers import Tokenizer
 
 from training.model_card import folder_bytes, from_json, write_card
 
@@ -77,6 +78,11 @@ def test_it_computes_in_float32_and_knows_its_limit(loaded: dict[str, object]) -
 
 def test_the_folder_is_at_most_48_megabytes() -> None:
     assert 30_000_000 < folder_bytes(FOLDER) <= 48_000_000
+
+
+def test_its_tokenizer_file_cuts_no_text() -> None:
+    tokenizer = Tokenizer.from_file(str(FOLDER / "tokenizer.json"))
+    assert len(tokenizer.encode("berlin " * 900).ids) == 902
 
 
 def test_no_file_of_the_folder_names_a_path_of_the_machine_it_was_made_on() -> None:
