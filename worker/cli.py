@@ -13,7 +13,7 @@ import schemas.export
 from packing import ModelError
 from schemas.events import ModelInfo
 from worker import logging
-from worker.config import ConfigError, Settings
+from worker.config import ConfigError, LogLevel, Settings
 from worker.consumer import ConsumerError
 from worker.flags import with_settings
 from worker.forward import EngineError
@@ -69,7 +69,7 @@ def demo(
     corpus: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where `make corpus` put the speeches, if not in the cache.")
     ] = None,
-    log_level: Annotated[str, typer.Option(help="Least level logged.")] = "error",
+    log_level: Annotated[LogLevel, typer.Option(help="Least level logged.")] = "error",
 ) -> None:
     """Stream at least 500 real texts through the worker and show what it finds. Needs no Kafka, hub or GPU."""
     from worker.demo import show

@@ -49,6 +49,7 @@ OWNED_PROPERTIES = {
 }
 CLASSIC_ONLY_PROPERTIES = ("session.timeout.ms", "heartbeat.interval.ms")
 
+LogLevel = Literal["debug", "info", "warning", "error"]
 Names = Annotated[tuple[str, ...], NoDecode]
 Properties = dict[str, str | int | float | bool]
 
@@ -156,7 +157,7 @@ class Settings(BaseSettings):
     log_format: Literal["auto", "console", "json"] = Field(
         "auto", description="Log lines for a person or for a machine; `auto`: console on a terminal."
     )
-    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least level logged.")
+    log_level: LogLevel = Field("info", description="Least level logged.")
 
     @field_validator("labels", mode="before")
     @classmethod
