@@ -8,9 +8,17 @@ from schemas.events import DeadLetter, Entity, EntityEvent, ModelInfo, Source, e
 from schemas.offset_units import convert
 from worker.config import Settings
 from worker.forward import Answer
-from worker.records import OutgoingMessage, Record
+from worker.records import Headers, OutgoingMessage, Record
 from worker.tasks import Failure, Task
 from worker.topics import Topic, Topics
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """An answer, in the form in which it can be published, and its message."""
+
+    answer: Answer
+    message: OutgoingMessage
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,29 +27,30 @@ class Writer:
 
     Attributes:
         model: the model that found the entities, as every event names it.
-
     """
 
     settings: Settings
     topics: Topics
     model: ModelInfo
 
-    def message(self, answer: Answer) -> OutgoingMessage:
-        """Return the one message that answers a record."""
+    def write(self, answer: Answer) -> Written:
+        """Return the one message that answers a record; what can't be an event becomes a dead letter."""
         record = answer.task.record
         match answer.outcome:
             case None:
-                return self._to(self.topics.output, record, value=None, headers=record.headers)
+                return Written(answer, self._to(self.topics.output, record))
             case Failure() as failure:
-                return self._dead_letter(record, failure, answer.refused)
+                return Written(answer, self._dead_letter(record, failure, answer.refused))
             case Result() as result:
-                value = encode_entity_event(entity_event(answer.task, result, self.model, self.settings))
-                message = self._to(self.topics.output, record, value=value, headers=record.headers)
+                message = replace(self._to(self.topics.output, record), value=self._event(answer.task, result))
                 limit = self.topics.output.max_message_bytes
                 if message.size <= limit:
-                    return message
+                    return Written(answer, message)
                 reason = f"an entity event of {message.size} bytes, more than {message.topic} takes ({limit})"
-                return self._dead_letter(record, Failure("result_too_large", "ResultTooLarge", reason), 0)
+                return self.write(replace(answer, outcome=Failure("result_too_large", "ResultTooLarge", reason)))
+
+    def _event(self, task: Task, result: Result) -> bytes:
+        return encode_entity_event(entity_event(task, result, self.model, self.settings))
 
     def _dead_letter(self, record: Record, failure: Failure, refused: int) -> OutgoingMessage:
         topic = self.topics.dead_letters
@@ -52,28 +61,24 @@ class Writer:
             attempts=1,
             source=source_of(record),
         )
-        whole = self._to(topic, record, value=record.value, headers=_headers(letter, record))
+        # The event time may be what the broker refused; the headers say it in any case.
+        timestamp = None if failure.stage == "result_refused" or refused else record.timestamp
+        whole = replace(
+            self._to(topic, record), value=record.value, headers=_headers(letter, record.headers), timestamp=timestamp
+        )
         if whole.size <= topic.max_message_bytes and not refused:
             return whole
-        # Too large for its own topic: where to find the record, and why it failed, is what is left to say.
-        bare = Record(record.partition, record.offset, record.epoch, record.timestamp, None, None, (), record.arrived)
-        return self._to(topic, bare, value=None, headers=_headers(letter, bare))
+        # Too large for its own topic, or refused: where to find the record, and why it failed, is left to say.
+        return replace(whole, key=None, value=None, headers=_headers(letter, ()))
 
-    def _to(
-        self,
-        topic: Topic,
-        record: Record,
-        *,
-        value: bytes | None,
-        headers: tuple[tuple[str, bytes | None], ...],
-    ) -> OutgoingMessage:
+    def _to(self, topic: Topic, record: Record) -> OutgoingMessage:
         return OutgoingMessage(
             topic=topic.name,
             partition=place(record, self.topics.input.partitions, topic.partitions),
             timestamp=record.timestamp,
             key=record.key,
-            value=value,
-            headers=headers,
+            value=None,
+            headers=record.headers,
         )
 
 
@@ -129,5 +134,5 @@ def source_of(record: Record) -> Source:
     )
 
 
-def _headers(letter: DeadLetter, record: Record) -> tuple[tuple[str, bytes | None], ...]:
-    return tuple(dead_letter_headers(letter, record.headers))
+def _headers(letter: DeadLetter, headers: Headers) -> Headers:
+    return tuple(dead_letter_headers(letter, headers))

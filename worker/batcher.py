@@ -105,6 +105,10 @@ class MicroBatcher(Generic[Item]):
         self._waiting.setdefault(item.partition, deque()).append(item)
         self._count(item, 1)
 
+    def holds(self, partition: Partition) -> bool:
+        """Return whether anything of a partition waits."""
+        return partition in self._waiting
+
     def drop(self, partition: Partition) -> int:
         """Forget what waits of a partition; returns how many items that were."""
         dropped = self._waiting.pop(partition, deque())

@@ -14,8 +14,8 @@ class Checkpoint:
 
     Attributes:
         run: the worker process that wrote it.
-        batch: how many micro-batches that process had published, this one included.
-        clean: nothing of the partition was in flight when it was written: the worker left it in good order.
+        batch: how many micro-batches that process had answered, this one included; 0 for where it started.
+        clean: the worker left the partition in good order, as against by dying.
 
     """
 

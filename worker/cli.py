@@ -2,6 +2,7 @@
 
 import os
 import sys
+import threading
 from pathlib import Path
 from typing import Annotated, BinaryIO
 
@@ -17,10 +18,11 @@ from worker.config import ConfigError, LogLevel, Settings
 from worker.consumer import ConsumerError
 from worker.flags import with_settings
 from worker.forward import EngineError
+from worker.loop import FORWARDS
 from worker.publisher import PublishError
 from worker.topics import BrokerUnreachableError
 
-EXIT_FAILED, EXIT_CONFIG, EXIT_NO_BROKER, EXIT_INTERRUPTED = 1, 2, 3, 130
+EXIT_FAILED, EXIT_CONFIG, EXIT_NO_BROKER = 1, 2, 3
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 KAFKA = ("bootstrap_servers", "kafka_properties", "log_format", "log_level")
@@ -39,16 +41,29 @@ BATCH = (
 
 def main() -> None:
     """Run the command; errors a person can mend are one line on standard error and an exit code."""
+    code = _exit_code()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if any(thread.name == FORWARDS for thread in threading.enumerate()):
+        # A forward that was not waited for still runs: ending the interpreter under it would abort the process.
+        os._exit(code)
+    raise SystemExit(code)
+
+
+def _exit_code() -> int:
     try:
         app()
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else EXIT_FAILED
     except (ConfigError, ModelError) as error:
-        _end(EXIT_CONFIG, error)
+        return _told(EXIT_CONFIG, error)
     except BrokerUnreachableError as error:
-        _end(EXIT_NO_BROKER, error)
+        return _told(EXIT_NO_BROKER, error)
     except (ConsumerError, PublishError, EngineError) as error:
-        _end(EXIT_FAILED, error)
+        return _told(EXIT_FAILED, error)
     except KafkaException as error:
-        _end(EXIT_FAILED, f"Kafka: {error.args[0].name()}: {error.args[0].str()}")
+        return _told(EXIT_FAILED, f"Kafka: {error.args[0].name()}: {error.args[0].str()}")
+    return 0
 
 
 @app.command()
@@ -179,6 +194,6 @@ def _opened(file: str) -> BinaryIO:
         raise ConfigError(f"{file}: {error.strerror}") from None
 
 
-def _end(code: int, reason: object) -> None:
+def _told(code: int, reason: object) -> int:
     sys.stderr.write(f"glistream: {reason}\n")
-    raise SystemExit(code)
+    return code

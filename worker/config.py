@@ -39,10 +39,12 @@ OWNED_PROPERTIES = {
     "isolation.level": "the committed offset that a resumed worker relies on is stable only when read committed",
     "enable.auto.commit": "offsets are committed with the events they cover, never by a timer",
     "enable.auto.offset.store": "offsets are committed with the events they cover, never by a timer",
+    "auto.commit.enable": "offsets are committed with the events they cover, never by a timer",
     "auto.offset.reset": "set start and out_of_range",
     "transactional.id": "set transactional_id_prefix and instance_id",
     "transaction.timeout.ms": "set transaction_timeout_ms",
     "enable.idempotence": "the producer is idempotent in both delivery modes",
+    "request.required.acks": "an event counts as published once all in-sync replicas have it",
     "acks": "an event counts as published once all in-sync replicas have it",
     "message.max.bytes": "it follows the limits of the topics",
     "partitioner": "keys are placed as Java clients place them, so that joins hold",
@@ -171,8 +173,8 @@ class Settings(BaseSettings):
     @field_validator("labels")
     @classmethod
     def _check_labels(cls, labels: tuple[str, ...]) -> tuple[str, ...]:
-        if any(not label.strip() for label in labels):
-            raise ValueError("labels must not be blank")
+        if not labels or any(not label.strip() for label in labels):
+            raise ValueError("at least one label is needed, and none may be blank")
         return tuple(dict.fromkeys(labels))
 
     @field_validator("kafka_properties", "consumer_properties", "producer_properties")
@@ -192,12 +194,14 @@ class Settings(BaseSettings):
             for name in CLASSIC_ONLY_PROPERTIES:
                 if name in self.kafka_properties or name in self.consumer_properties:
                     raise ValueError(f"{name} is the broker's to set under group_protocol=consumer: leave it out")
-        poll_interval = self.consumer_properties.get("max.poll.interval.ms", DEFAULT_POLL_INTERVAL_MS)
-        if str(poll_interval).isdigit() and self.drain_ms >= int(poll_interval):
-            raise ValueError(
-                f"drain_ms={self.drain_ms}: must be less than max.poll.interval.ms ({poll_interval}), since the "
-                "group waits for it"
-            )
+        properties = {"max.poll.interval.ms": DEFAULT_POLL_INTERVAL_MS} | self.kafka_properties
+        poll_interval = (properties | self.consumer_properties)["max.poll.interval.ms"]
+        for name in ("drain_ms", "transaction_timeout_ms"):
+            if str(poll_interval).isdigit() and getattr(self, name) >= int(poll_interval):
+                raise ValueError(
+                    f"{name}={getattr(self, name)}: must be less than max.poll.interval.ms ({poll_interval}), "
+                    "since polling waits for it"
+                )
         return self
 
 

@@ -19,7 +19,7 @@ from worker.assignment import Assignment
 from worker.checkpoint import Checkpoint
 from worker.clients import client_properties, new_client
 from worker.config import Settings
-from worker.records import Partition, Record
+from worker.records import Headers, Partition, Record
 
 log = structlog.get_logger()
 
@@ -27,8 +27,8 @@ Value = TypeVar("Value")
 
 CALL_TIMEOUT_S = 5.0
 RETRY_PAUSE_S = 0.2
-START_TIMEOUT_S = 60.0
-"""A committed offset is stable only when a dead worker's transaction has timed out: longer than that."""
+START_MARGIN_S = 45.0
+"""How much longer than a dead worker's transaction a start may take: until then its offsets aren't stable."""
 
 
 class ConsumerError(Exception):
@@ -65,6 +65,7 @@ class TextConsumer:
         self._finish = finish
         self._forget = forget
         self._assigned: set[Partition] = set()
+        self._gone: set[Partition] = set()
         self._paused = False
         self._clean = True
         self._failure: Exception | None = None
@@ -76,19 +77,26 @@ class TextConsumer:
             [self._settings.input_topic], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
         )
 
-    def take(self, max_records: int, timeout_s: float) -> list[Record]:
-        """Return the records at hand, at most so many, waiting for the first one only; serves the group.
+    def take(self, max_records: int, max_bytes: int, timeout_s: float) -> list[Record]:
+        """Return the records at hand, waiting for the first one only; serves the group.
+
+        Args:
+            max_records: how many at most.
+            max_bytes: no more are taken once they have so many bytes.
+            timeout_s: how long to wait for the first.
 
         Raises:
             ConsumerError: the client says that it can't go on, or an assigned partition has no usable start.
 
         """
         records: list[Record] = []
+        size = 0
         message = self._consumer.poll(timeout_s)
         while message is not None:
             if record := self._record(message):
                 records.append(record)
-            if len(records) >= max_records:
+                size += record.size
+            if len(records) >= max_records or size >= max_bytes:
                 break
             message = self._consumer.poll(0)
         if self._failure:
@@ -105,6 +113,17 @@ class TextConsumer:
         """Read partitions whose epoch was ended by the publisher again, from what is committed."""
         for partition, base in self._assignment.take_rewinds().items():
             self._restart(partition, base)
+
+    def mend(self, busy: Callable[[Partition], bool]) -> None:
+        """Deal with partitions whose next offset is gone, once nothing of them is in hand any more.
+
+        Raises:
+            ConsumerError: `out_of_range` is `fail`.
+            KafkaException: the broker didn't say which offsets there are.
+        """
+        for partition in [partition for partition in self._gone if not busy(partition)]:
+            self._gone.discard(partition)
+            self._skip(partition)
 
     def committed(self, partitions: Iterable[Partition]) -> dict[Partition, tuple[int, Checkpoint | None] | None]:
         """Return each partition's stable committed offset and its checkpoint; None where nothing is committed.
@@ -165,6 +184,7 @@ class TextConsumer:
         if epoch is None:
             return None
         kind, timestamp = message.timestamp()
+        headers = _headers(message)
         return Record(
             partition=partition,
             offset=_known(message.offset()),
@@ -172,8 +192,9 @@ class TextConsumer:
             timestamp=timestamp if kind else None,
             key=message.key(),
             value=message.value(),
-            headers=tuple(_headers(message)),
+            headers=headers or (),
             arrived=time.monotonic(),
+            headers_lost=headers is None,
         )
 
     def _on_error(self, message: Message[bytes, bytes], error: KafkaError) -> None:
@@ -185,13 +206,15 @@ class TextConsumer:
                 else f"the consumer can't go on: {error.str()}"
             )
         elif error.code() == KafkaError._AUTO_OFFSET_RESET:
-            self._guarded(lambda: self._on_out_of_range(_partition_of(message)))
+            self._gone.add(_partition_of(message))
         else:
             log.warning("consume_error", error=error.name(), reason=error.str())
 
-    def _on_out_of_range(self, partition: Partition) -> None:
-        low, high = self._consumer.get_watermark_offsets(TopicPartition(*partition), timeout=CALL_TIMEOUT_S)
+    def _skip(self, partition: Partition) -> None:
         base = self._assignment.base(partition)
+        if base is None:
+            return
+        low, high = self._consumer.get_watermark_offsets(TopicPartition(*partition), timeout=CALL_TIMEOUT_S)
         if self._settings.out_of_range == "fail":
             raise ConsumerError(
                 f"{partition}: the committed offset {base} is not in the topic any more ({low} to {high} are); "
@@ -228,7 +251,7 @@ class TextConsumer:
     def _starts(self, partitions: list[Partition]) -> dict[Partition, int]:
         if not partitions:
             return {}
-        found = _persist(lambda: self.committed(partitions))
+        found = self._persist(lambda: self.committed(partitions))
         starts = {partition: committed[0] for partition, committed in found.items() if committed}
         for partition, committed in found.items():
             if committed and committed[1] and not committed[1].clean:
@@ -247,12 +270,16 @@ class TextConsumer:
         topic = self._settings.input_topic
         if self._settings.start == "earliest":
             return "earliest"
-        known = _persist(lambda: self._consumer.list_topics(topic, timeout=CALL_TIMEOUT_S)).topics[topic].partitions
-        commits = _persist(lambda: self.committed(Partition(topic, number) for number in known))
-        return "earliest" if any(commits.values()) else "latest"
+        known = (
+            self._persist(lambda: self._consumer.list_topics(topic, timeout=CALL_TIMEOUT_S)).topics[topic].partitions
+        )
+        commits = self._persist(lambda: self.committed(Partition(topic, number) for number in known))
+        # A commit of batch 0 is a mark like those made here, by a worker that starts at the same time.
+        begun = [commit for commit in commits.values() if commit and not (commit[1] and commit[1].batch == 0)]
+        return "earliest" if begun else "latest"
 
     def _end_of(self, partition: Partition, policy: str) -> int:
-        low, high = _persist(
+        low, high = self._persist(
             lambda: self._consumer.get_watermark_offsets(TopicPartition(*partition), timeout=CALL_TIMEOUT_S)
         )
         return int(low if policy == "earliest" else high)
@@ -278,13 +305,26 @@ class TextConsumer:
     def _drop(self, partitions: list[Partition], event: str) -> None:
         self._assignment.end(partitions)
         self._assigned.difference_update(partitions)
+        self._gone.difference_update(partitions)
         self._forget(partitions)
         self._guarded(lambda: self._consumer.incremental_unassign([TopicPartition(*part) for part in partitions]))
         if partitions:
             log.info(event, partitions=[str(partition) for partition in partitions])
 
+    def _persist(self, call: Callable[[], Value]) -> Value:
+        """Return what a call to the broker answers, trying for as long as a dead worker's transaction may last."""
+        deadline = time.monotonic() + self._settings.transaction_timeout_ms / 1000 + START_MARGIN_S
+        while True:
+            try:
+                return call()
+            except KafkaException as error:
+                if error.args[0].fatal() or time.monotonic() >= deadline:
+                    raise
+                log.warning("broker_call_failed", error=error.args[0].name(), reason=error.args[0].str())
+                time.sleep(RETRY_PAUSE_S)
+
     def _commit_mark(self, offsets: Mapping[Partition, int], *, clean: bool) -> None:
-        _persist(lambda: self.commit(offsets, self._stamp(clean)))
+        self._persist(lambda: self.commit(offsets, self._stamp(clean)))
 
     def _apply_pause(self, partitions: Collection[Partition]) -> None:
         parts = [TopicPartition(*partition) for partition in partitions]
@@ -326,19 +366,6 @@ def _properties(settings: Settings) -> dict[str, Any]:
     return properties
 
 
-def _persist(call: Callable[[], Value]) -> Value:
-    """Return what a call to the broker answers, trying again for as long as a dead worker's transaction may last."""
-    deadline = time.monotonic() + START_TIMEOUT_S
-    while True:
-        try:
-            return call()
-        except KafkaException as error:
-            if error.args[0].fatal() or time.monotonic() >= deadline:
-                raise
-            log.warning("broker_call_failed", error=error.args[0].name(), reason=error.args[0].str())
-            time.sleep(RETRY_PAUSE_S)
-
-
 def _partition_of(message: Message[bytes, bytes]) -> Partition:
     return Partition(_known(message.topic()), _known(message.partition()))
 
@@ -349,7 +376,10 @@ def _known(value: Value | None) -> Value:
     return value
 
 
-def _headers(message: Message[bytes, bytes]) -> Iterable[tuple[str, bytes | None]]:
-    headers = message.headers() or []
-    for name, value in headers.items() if isinstance(headers, dict) else headers:
-        yield name, value.encode() if isinstance(value, str) else value
+def _headers(message: Message[bytes, bytes]) -> Headers | None:
+    try:
+        headers = message.headers() or []
+    except (SystemError, UnicodeDecodeError):
+        return None  # seen where a header's name is not UTF-8: the client fails to make a string of it
+    pairs = headers.items() if isinstance(headers, dict) else headers
+    return tuple((name, value.encode() if isinstance(value, str) else value) for name, value in pairs)

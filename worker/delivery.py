@@ -1,6 +1,7 @@
 """The delivery of answers: published with the offsets they cover, and settled when an outcome is unknown.
 
-It belongs to the polling thread and never waits between two tries, so that polling goes on while a broker is away.
+It belongs to the polling thread. Between two tries polling goes on; within one, the client's own calls wait for the
+broker, for as long as a message or a transaction may take.
 """
 
 from collections import deque
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 import structlog
 from confluent_kafka import KafkaException
 
-from worker.answers import Writer, refuse
+from worker.answers import Writer, Written, refuse
 from worker.assignment import Assignment
 from worker.checkpoint import Checkpoint
 from worker.consumer import TextConsumer, commit_points
@@ -34,7 +35,7 @@ class _Waiting:
         due: when to try next, in seconds.
     """
 
-    answers: list[Answer]
+    answers: list[Written]
     doubtful: bool = False
     due: float = 0.0
     pause: float = RETRY_PAUSE_S
@@ -75,11 +76,11 @@ class Delivery:
 
     def add(self, answers: Sequence[Answer]) -> None:
         """Append the answers of a micro-batch; they are published after those added before."""
-        self._waiting.append(_Waiting(list(answers)))
+        self._waiting.append(_Waiting([self._writer.write(answer) for answer in answers]))
 
     def touches(self, partitions: Collection[Partition]) -> bool:
         """Return whether answers of one of these partitions are still to be published."""
-        return any(answer.task.partition in partitions for batch in self._waiting for answer in batch.answers)
+        return any(written.answer.task.partition in partitions for batch in self._waiting for written in batch.answers)
 
     def work(self, now: float) -> list[Answer]:
         """Publish what is due at `now` (seconds); returns what was published and committed, in its last form.
@@ -91,7 +92,7 @@ class Delivery:
         while self._waiting and self._waiting[0].due <= now:
             batch = self._waiting.popleft()
             published += self._settle_doubt(batch)
-            batch.answers = [answer for answer in batch.answers if self._held(answer)]
+            batch.answers = [written for written in batch.answers if self._held(written)]
             if not batch.answers:
                 continue
             try:
@@ -100,7 +101,7 @@ class Delivery:
                 self._waiting.extendleft(reversed(self._without_refused(batch.answers, refused)))
                 continue
             if tried:
-                published += batch.answers
+                published += [written.answer for written in batch.answers]
             else:
                 batch.due = now + batch.pause
                 batch.pause = min(2 * batch.pause, MAX_RETRY_PAUSE_S)
@@ -115,7 +116,7 @@ class Delivery:
         ends, stamp = _ends(batch.answers), self._stamp(False)
         self._assignment.unsettle(ends)
         outcome = self._publisher.publish(
-            [self._writer.message(answer) for answer in batch.answers],
+            [written.message for written in batch.answers],
             Offsets(
                 commit_points(ends, stamp), self._consumer.group_metadata, lambda: self._consumer.commit(ends, stamp)
             ),
@@ -128,16 +129,16 @@ class Delivery:
 
     def _settle_doubt(self, batch: _Waiting) -> list[Answer]:
         """Ask what is committed where an attempt's outcome is unknown; returns what turns out to be published."""
-        ends = _ends(answer for answer in batch.answers if self._held(answer))
+        ends = _ends(written for written in batch.answers if self._held(written))
         if not batch.doubtful or (committed := self._ask(ends)) is None:
             return []
         batch.doubtful = False
         done = self._settle(ends, committed)
-        published = [answer for answer in batch.answers if answer.task.partition in done]
-        batch.answers = [answer for answer in batch.answers if answer.task.partition not in done]
+        published = [written.answer for written in batch.answers if written.answer.task.partition in done]
+        batch.answers = [written for written in batch.answers if written.answer.task.partition not in done]
         return published
 
-    def _without_refused(self, answers: list[Answer], refused: RefusedError) -> list[_Waiting]:
+    def _without_refused(self, answers: list[Written], refused: RefusedError) -> list[_Waiting]:
         """Return what to try instead: of one answer its next form, of several, two halves.
 
         A broker refuses the whole record batch in which one record is wrong, so that only an answer refused alone is
@@ -170,17 +171,20 @@ class Delivery:
                 self._assignment.rewind(partition, offset)
         return done
 
-    def _held(self, answer: Answer) -> bool:
-        return self._assignment.holds(answer.task.partition, answer.task.record.epoch)
+    def _held(self, written: Written) -> bool:
+        task = written.answer.task
+        return self._assignment.holds(task.partition, task.record.epoch)
 
-    def _refuse(self, answer: Answer, reason: str) -> Answer:
+    def _refuse(self, written: Written, reason: str) -> Written:
+        answer = written.answer
         record = answer.task.record
         if answer.refused >= MAX_REFUSALS:
             raise PublishError(f"{record.partition}, offset {record.offset}: even its dead letter is refused: {reason}")
         log.warning("answer_refused", partition=str(record.partition), offset=record.offset, reason=reason)
-        return refuse(answer, reason)
+        return self._writer.write(refuse(answer, reason))
 
 
-def _ends(answers: Iterable[Answer]) -> dict[Partition, int]:
+def _ends(answers: Iterable[Written]) -> dict[Partition, int]:
     """Return the offset to commit for each partition: one after the last answered."""
-    return {answer.task.partition: answer.task.record.offset + 1 for answer in answers}
+    records = (written.answer.task.record for written in answers)
+    return {record.partition: record.offset + 1 for record in records}

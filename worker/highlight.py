@@ -23,11 +23,11 @@ def highlighted(text: str, entities: Sequence[Entity], *, width: int | None = No
     for entity in entities:
         if entity.start < place:
             continue
-        line.append(_flat(text[place : entity.start]))
-        line.append("[").append(_flat(text[entity.start : entity.end]), style=_style(entity.label))
-        line.append(f"|{entity.label}]", style="dim")
+        line.append(printable(text[place : entity.start]))
+        line.append("[").append(printable(text[entity.start : entity.end]), style=_style(entity.label))
+        line.append(f"|{printable(entity.label)}]", style="dim")
         place = entity.end
-    line.append(_flat(text[place:]))
+    line.append(printable(text[place:]))
     if width is not None:
         line.truncate(width, overflow="ellipsis")
     return line
@@ -37,7 +37,7 @@ def _style(label: str) -> str:
     return STYLES[sum(label.encode("utf-8", "surrogatepass")) % len(STYLES)]
 
 
-def _flat(text: str) -> str:
-    # Control characters of a text would act on the terminal; a lone surrogate can't be printed.
+def printable(text: str) -> str:
+    """Return a text without what would act on a terminal (control characters) or can't be printed (surrogates)."""
     shown = "".join(character if character.isprintable() else " " for character in text)
     return shown.encode("utf-8", "replace").decode()

@@ -31,10 +31,14 @@ from worker.topics import Topics
 
 log = structlog.get_logger()
 
+FORWARDS = "forwards"
+"""Name of the thread that runs forwards."""
 TAKE_RECORDS = 256
+TAKE_BYTES = 500_000
+"""What is taken is tokenised before the next poll, at about a megabyte a second: no more than that waits for it."""
 EMPTY_POLL_S = 0.1
 BUSY_POLL_S = 0.005
-"""How long a poll may keep a finished forward waiting for its publication."""
+"""How long a poll without records may keep a finished forward waiting for its publication."""
 PROGRESS_S = 30.0
 CLOSED_AHEAD = 2
 """Forwards that may be running or waiting: one runs, and one that is full is ready for when it ends."""
@@ -118,7 +122,7 @@ class Worker:
             ConsumerError, PublishError, EngineError, KafkaException: the worker can't go on. What was not
                 committed is read again by whoever gets its partitions.
         """
-        threading.Thread(target=self._run_forwards, name="forwards", daemon=True).start()
+        threading.Thread(target=self._run_forwards, name=FORWARDS, daemon=True).start()
         clean = False
         try:
             self._publisher.start()
@@ -128,9 +132,12 @@ class Worker:
         finally:
             if not clean:
                 self._leave_by = 0.0
+                self._stop.set()
             self._closed.put(None)
-            self._consumer.close(clean=clean)
-            self._publisher.close()
+            try:
+                self._consumer.close(clean=clean)
+            finally:
+                self._publisher.close()
         return self._counts
 
     def _loop(self) -> None:
@@ -138,13 +145,14 @@ class Worker:
         while not self._drained():
             self._consumer.apply_rewinds()
             self._pause_or_resume()
-            records = self._consumer.take(TAKE_RECORDS, self._patience())
+            records = self._consumer.take(TAKE_RECORDS, TAKE_BYTES, self._patience())
             for task in read_tasks(records, self._engine, self._settings):
                 # A rebalance between two of the records taken may have ended the epoch of the first.
                 if self._assignment.holds(task.partition, task.record.epoch):
                     self._batcher.add(task)
             self._close_batch(idle=not records)
             self._publish(wait_s=0)
+            self._consumer.mend(self._busy)
             if time.monotonic() - last_report >= PROGRESS_S:
                 last_report = time.monotonic()
                 log.info("progress", buffered=len(self._batcher), in_flight=self._in_flight, **self._counts)
@@ -212,14 +220,26 @@ class Worker:
         if not self._stop.is_set():
             return False
         self._leave_by = min(self._leave_by, time.monotonic() + self._settings.drain_ms / 1000)
-        return not (self._batcher or self._in_flight) or time.monotonic() >= self._leave_by
+        if not (self._batcher or self._in_flight):
+            return True
+        if time.monotonic() < self._leave_by:
+            return False
+        log.warning("work_dropped", buffered=len(self._batcher), batches_in_flight=self._in_flight)
+        return True
+
+    def _busy(self, partition: Partition) -> bool:
+        return (
+            self._batcher.holds(partition)
+            or self._delivery.touches([partition])
+            or any(partition in batch for batch in self._forwards)
+        )
 
     def _finish(self, partitions: Collection[Partition]) -> None:
         """Publish what of these partitions is in flight, for `drain_ms` at most; forget what only waits."""
         self._forget(partitions)
         leave_by = min(self._leave_by, time.monotonic() + self._settings.drain_ms / 1000)
         while time.monotonic() < leave_by and (
-            self._delivery.touches(partitions) or not all(batch.isdisjoint(partitions) for batch in self._forwards)
+            self._delivery.touches(partitions) or any(not batch.isdisjoint(partitions) for batch in self._forwards)
         ):
             self._publish(wait_s=BUSY_POLL_S)
 

@@ -41,7 +41,7 @@ def produce_lines(
         ConfigError: the topic isn't there, or librdkafka refuses a property.
     """
     require(settings, topic)
-    properties = client_properties(settings) | settings.producer_properties
+    properties = {"message.timeout.ms": 30_000} | client_properties(settings) | settings.producer_properties
     producer = new_client(Producer, properties | {"enable.idempotence": True, "partitioner": "murmur2_random"})
     counts: Counter[str] = Counter()
     faults: Counter[str] = Counter()

@@ -25,6 +25,7 @@ class Record:
         timestamp: event time in milliseconds since the Unix epoch; None where the producer set none.
         arrived: when the worker took the record, in seconds of the worker's monotonic clock.
 
+        headers_lost: the record has headers, but the client can't give them: a name among them is not UTF-8.
     """
 
     partition: Partition
@@ -35,6 +36,7 @@ class Record:
     value: bytes | None
     headers: Headers
     arrived: float
+    headers_lost: bool = False
 
     @property
     def size(self) -> int:

@@ -44,7 +44,13 @@ def run_worker(settings: Settings) -> Counter[str]:
         log.warning("unknown_variable", reason=line)
 
     def start() -> Counter[str]:
-        found = topics.inspect(topics.reach(settings, stop), settings)
+        try:
+            admin = topics.reach(settings, stop)
+        except topics.BrokerUnreachableError:
+            if stop.is_set():
+                return Counter()
+            raise
+        found = topics.inspect(admin, settings)
         engine, model = load_engine(settings)
         return work(settings, engine, model, found, stop)
 

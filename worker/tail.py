@@ -15,7 +15,7 @@ from schemas.events import EntityEvent, Source
 from schemas.unreadable import Unreadable
 from worker.clients import client_properties, new_client
 from worker.config import Settings
-from worker.highlight import highlighted
+from worker.highlight import highlighted, printable
 from worker.topics import require
 
 log = structlog.get_logger()
@@ -142,7 +142,7 @@ def _shown(message: Message[bytes, bytes], texts: SourceTexts, width: int | None
         return Text(f"{place}  not an entity event: {error}", style="red")
     text = texts.find(event.source)
     if text is None or event.offset_unit != "code_points":
-        return Text(f"{event.id}  {_listed(event)}")
+        return Text(printable(f"{event.id}  {_listed(event)}"))
     head = Text(f"{event.id}  ", style="dim")
     return head.append_text(highlighted(text, event.entities, width=width and max(20, width - len(head))))
 

@@ -37,7 +37,7 @@ class Failure:
     Attributes:
         stage: `decode`, `too_large`, `prepare`, `infer`, `result_too_large` or `result_refused`.
         exception: name of the exception's class.
-        message: what was wrong, without any of the document's text.
+        message: what was wrong; our own words, or the first line of what a library's exception says.
 
     """
 
@@ -93,8 +93,7 @@ def read_tasks(records: Sequence[Record], engine: Extractor, settings: Settings)
     """Return the task of each record, in order. No record stops another: what can't be read is a `Failure`."""
     tasks = [_decode(record, settings) for record in records]
     events = {index: task.event for index, task in enumerate(tasks) if task.event is not None}
-    documents = [_document(event, settings) for event in events.values()]
-    for index, prepared in zip(events, _prepare(engine, documents), strict=True):
+    for index, prepared in zip(events, _prepare(engine, list(events.values()), settings), strict=True):
         if isinstance(prepared, Failure):
             tasks[index] = replace(tasks[index], failure=prepared)
         else:
@@ -103,6 +102,9 @@ def read_tasks(records: Sequence[Record], engine: Extractor, settings: Settings)
 
 
 def _decode(record: Record, settings: Settings) -> Task:
+    if record.headers_lost:
+        reason = "headers: a header's name is not UTF-8; the Kafka client can't give them, so they are not kept here"
+        return Task(record, failure=Failure("decode", "HeadersLost", reason))
     if record.value is None:
         return Task(record)
     if len(record.value) > settings.max_record_bytes:
@@ -131,12 +133,12 @@ def _document(event: TextEvent, settings: Settings) -> Document:
     )
 
 
-def _prepare(engine: Extractor, documents: Sequence[Document]) -> list[Any]:
-    if not documents:
+def _prepare(engine: Extractor, events: Sequence[TextEvent], settings: Settings) -> list[Any]:
+    if not events:
         return []
     try:
-        return list(engine.prepare(documents))
+        return list(engine.prepare([_document(event, settings) for event in events]))
     except Exception as error:
-        if len(documents) == 1:
+        if len(events) == 1:
             return [failure_of("prepare", error)]
-    return [prepared for document in documents for prepared in _prepare(engine, [document])]
+    return [prepared for event in events for prepared in _prepare(engine, [event], settings)]

@@ -1,10 +1,11 @@
 """The topics: reached, checked, created where asked, with what the worker needs to know of them."""
 
 import threading
+import time
 from dataclasses import dataclass
 
 import structlog
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType  # type: ignore[attr-defined]
 
 from worker.clients import client_properties, new_client
@@ -12,7 +13,9 @@ from worker.config import ConfigError, Settings
 
 log = structlog.get_logger()
 
+RETRY_PAUSE_S = 0.2
 BACKOFF_S = (0.5, 1.0, 2.0, 5.0, 10.0)
+FIRST_TIMEOUT_S = 3.0
 TIMEOUT_S = 10.0
 DEFAULT_MESSAGE_BYTES = 1_048_588
 """Kafka's own default of `max.message.bytes`."""
@@ -58,7 +61,7 @@ def reach(settings: Settings, stop: threading.Event) -> AdminClient:
     attempt = 0
     while True:
         try:
-            admin.list_topics(timeout=5)
+            admin.list_topics(timeout=FIRST_TIMEOUT_S if attempt == 0 else TIMEOUT_S)
         except KafkaException as error:
             pause = BACKOFF_S[min(attempt, len(BACKOFF_S) - 1)]
             attempt += 1
@@ -68,6 +71,7 @@ def reach(settings: Settings, stop: threading.Event) -> AdminClient:
             log.warning(
                 "broker_unreachable",
                 bootstrap_servers=settings.bootstrap_servers,
+                reason=error.args[0].str(),
                 attempt=attempt,
                 retry_in_s=pause,
             )
@@ -91,7 +95,11 @@ def inspect(admin: AdminClient, settings: Settings) -> Topics:
         raise _not_there(missing, settings)
     if missing:
         _create(admin, missing, partitions.get(settings.input_topic, 6))
-        partitions = _partitions(admin, names)
+        deadline = time.monotonic() + TIMEOUT_S
+        while len(partitions := _partitions(admin, names)) < len(names):
+            if time.monotonic() > deadline:
+                raise ConfigError(f"topics {', '.join(missing)} were created, but the broker doesn't show them")
+            time.sleep(RETRY_PAUSE_S)
     limits = _message_limits(admin, names)
     return Topics(*(Topic(name, partitions[name], limits[name]) for name in names))
 
@@ -134,6 +142,8 @@ def _create(admin: AdminClient, names: list[str], partitions: int) -> None:
         try:
             future.result()
         except KafkaException as error:
+            if error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
+                continue  # another worker that started at the same time was faster
             raise ConfigError(f"topic {name} can't be created: {error.args[0].str()}") from None
         log.info("topic_created", topic=name, partitions=partitions)
 

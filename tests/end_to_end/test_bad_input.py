@@ -1,6 +1,7 @@
 import json
 from collections.abc import Callable
 
+from confluent_kafka import Producer
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
     AlterConfigOpType,
@@ -83,6 +84,24 @@ def test_what_the_broker_refuses_for_good_is_dead_lettered_never_a_loop(make_str
     ((dead, letter),) = stream.letters()
     assert letter.stage == "result_refused"
     assert dead.key() is None
+
+
+def test_a_timestamp_that_the_output_topics_refuse_is_dead_lettered_without_it(make_stream: MakeStream) -> None:
+    stream = make_stream(1)
+    configure(stream, stream.texts, "message.timestamp.after.max.ms", str(10**15))
+    far = 4_000_000_000_000
+    producer = Producer({"bootstrap.servers": stream.bootstrap})
+    producer.produce(stream.texts, value=b'{"text":"Ann","id":"far"}', key=b"far", timestamp=far)
+    producer.flush()
+    stream.produce([{"text": "Bob", "id": 1}], partitions=1)
+    worker = stream.start()
+    stream.wait_until_done()
+    assert worker.stop() == 0, worker.tail()
+    assert [event.text_id for event in stream.events()] == [1]
+    ((dead, letter),) = stream.letters()
+    assert (letter.stage, letter.source.timestamp) == ("result_refused", far)
+    assert dead.value() == b'{"text":"Ann","id":"far"}'
+    assert dead.timestamp()[1] < far
 
 
 def shrink(stream: Stream, topic: str, limit: int) -> None:

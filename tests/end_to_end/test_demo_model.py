@@ -1,5 +1,6 @@
 """The command `glistream run` with the bundled model, on the samples, against the real Kafka."""
 
+import time
 from collections.abc import Callable
 from itertools import cycle, islice
 
@@ -36,3 +37,15 @@ def test_two_workers_give_500_texts_the_entities_the_engine_finds(make_stream: C
         assert [texts[number][entity.start : entity.end] for entity in events[number].entities] == [
             entity.text for entity in result.entities
         ]
+
+
+def test_a_worker_that_leaves_in_the_middle_of_a_forward_ends_in_order(make_stream: Callable[..., Stream]) -> None:
+    stream = make_stream(1)
+    longest = max((sample.text for sample in samples.read()), key=len)
+    stream.produce([{"id": 0, "text": longest * 5}], partitions=1)
+    worker = stream.start({"drain_ms": 0}, command=REAL_WORKER)
+    worker.wait_for("partitions_assigned")
+    time.sleep(1)
+    assert worker.stop() == 0, worker.tail()
+    assert list(worker.lines("work_dropped"))
+    assert stream.events() == []

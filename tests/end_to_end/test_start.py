@@ -40,6 +40,25 @@ def test_missing_topics_are_created_on_request(make_stream: MakeStream) -> None:
         delete_topics(stream.bootstrap, [stream.entities])
 
 
+def test_workers_that_start_together_create_the_topics_once(make_stream: MakeStream) -> None:
+    stream = make_stream(2)
+    stream.entities = unique("made")
+    workers = [stream.start({"create_topics": "true"}) for _ in range(3)]
+    try:
+        for worker in workers:
+            worker.wait_for("worker_started")
+        assert {worker.stop() for worker in workers} == {0}
+    finally:
+        delete_topics(stream.bootstrap, [stream.entities])
+
+
+def test_a_worker_told_to_stop_before_it_found_a_broker_leaves_in_order(tmp_path: Path) -> None:
+    stream = Stream(f"127.0.0.1:{free_port()}", "group", "texts", "entities", "texts-dlq", tmp_path)
+    worker = stream.start()
+    worker.wait_for("broker_unreachable")
+    assert worker.stop() == 0
+
+
 def test_a_worker_waits_for_a_broker_that_is_not_there_yet(kafka_jars: Path, tmp_path: Path) -> None:
     port = free_port()
     stream = Stream(f"127.0.0.1:{port}", "group", "texts", "entities", "texts-dlq", tmp_path)

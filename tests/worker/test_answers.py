@@ -31,7 +31,7 @@ def task(value: object, **about: object) -> Task:
 
 
 def message(answer: Answer, where: Topics | None = None, settings: Settings | None = None) -> OutgoingMessage:
-    return Writer(settings or Settings(), where or topics(), MODEL).message(answer)
+    return Writer(settings or Settings(), where or topics(), MODEL).write(answer).message
 
 
 FOUND = Result((Entity(2, 5, "Ann", "person", 0.75),), 1, 1)
@@ -85,6 +85,11 @@ def test_an_event_too_large_for_its_topic_is_a_dead_letter_that_names_both_sizes
     assert json.loads(out.value or b"") == ASKED
 
 
+def test_an_event_too_large_for_its_topic_counts_as_a_dead_letter() -> None:
+    written = Writer(Settings(), topics(output_bytes=200), MODEL).write(Answer(task(ASKED), FOUND))
+    assert written.answer.kind == "dead_letters"
+
+
 def test_a_dead_letter_too_large_for_its_topic_keeps_the_place_and_the_reason() -> None:
     long = task(b"{" * 500)
     out = message(Answer(long, long.failure), topics(dead_bytes=600))
@@ -97,6 +102,8 @@ def test_what_the_broker_refuses_is_dead_lettered_and_then_stripped() -> None:
     first = refuse(Answer(task(ASKED), FOUND), "invalid timestamp")
     assert first.outcome == Failure("result_refused", "ResultRefused", "invalid timestamp")
     assert message(first).value == record(ASKED).value
+    assert message(first).timestamp is None
+    assert read_dead_letter(message(first).headers).source.timestamp == 1_700_000_000_000
     assert message(refuse(first, "again")).value is None
 
 

@@ -50,13 +50,17 @@ def test_labels_are_comma_separated_or_json_and_count_once(labels: str) -> None:
         ({"max_latency_ms": "soon"}, "max_latency_ms='soon': input should be a valid integer"),
         ({"delivery": "at_most_once"}, "delivery='at_most_once': input should be 'exactly_once' or 'at_least_once'"),
         ({"batch_token": 5}, "batch_token: there is no such setting; did you mean batch_tokens?"),
-        ({"labels": '[" "]'}, "labels must not be blank"),
+        ({"labels": '[" "]'}, "at least one label is needed, and none may be blank"),
+        ({"labels": ","}, "at least one label is needed"),
         ({"labels": "[1"}, "labels='[1'"),
         ({"labels": "[1]"}, "labels.0=1: input should be a valid string"),
         ({"output_topic": "texts"}, "must differ"),
         ({"kafka_properties": {"enable.auto.commit": "true"}}, "enable.auto.commit can't be overridden"),
         ({"consumer_properties": {"isolation.level": "read_uncommitted"}}, "isolation.level can't be overridden"),
         ({"consumer_properties": {"max.poll.interval.ms": "5000"}}, "drain_ms=20000: must be less than"),
+        ({"kafka_properties": {"max.poll.interval.ms": 9000}}, "drain_ms=20000: must be less than"),
+        ({"transaction_timeout_ms": 300_000}, "transaction_timeout_ms=300000: must be less than max.poll.interval.ms"),
+        ({"consumer_properties": {"auto.commit.enable": "true"}}, "auto.commit.enable can't be overridden"),
     ],
 )
 def test_a_wrong_setting_is_one_line_with_its_name_and_what_is_allowed(flags: dict[str, object], line: str) -> None:

@@ -20,3 +20,7 @@ def test_what_would_act_on_a_terminal_is_blanked() -> None:
 
 def test_a_line_is_cut_to_the_width_of_the_screen() -> None:
     assert len(highlighted("word " * 100, [], width=40)) == 40
+
+
+def test_a_label_is_blanked_too() -> None:
+    assert highlighted("Ann", [entity(0, 3, "a\x1b[1m\ud800")]).plain == "[Ann|a [1m ]"

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from tests.worker.fake_engine import FakeEngine, FakePrepared
@@ -63,6 +65,14 @@ def test_what_cannot_be_read_is_a_failure_with_its_field_and_reason(value: objec
     assert isinstance(failure, Failure)
     assert failure.stage == stage
     assert words in failure.message
+
+
+def test_a_record_whose_headers_the_client_cannot_give_is_a_failure_of_its_own() -> None:
+    lost = replace(record({"text": "Ann"}), headers_lost=True)
+    found, other = read_tasks([lost, record({"text": "Bob"})], FakeEngine(), SETTINGS)
+    assert found.failure is not None
+    assert (found.failure.stage, found.failure.exception) == ("decode", "HeadersLost")
+    assert other.prepared is not None
 
 
 def test_one_unreadable_record_stops_no_other() -> None:
