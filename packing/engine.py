@@ -26,7 +26,7 @@ class ModelInfo:
         revision: The revision asked for, else `content_hash`.
         content_hash: 16 hexadecimal digits over its configuration, tokenizer and weights.
         architecture: The model library's class and the encoder's type.
-        device: Where it runs, such as `cpu` or `cuda:0`.
+        device: Where it runs, as torch names it: `cpu`, `cuda` (the current one), `cuda:1`.
         dtype: The dtype of its weights, such as `float32`.
         max_words: Most words that it reads at once.
         max_tokens: Most sub-tokens that it reads at once, prompt and special tokens included.
@@ -65,28 +65,26 @@ class Prepared:
 
 
 class Engine:
-    """A loaded model. `prepare` and `infer` may run at the same time in different threads."""
+    """A loaded model. One thread may `prepare` while another runs `infer`, but only one at a time may `infer`."""
 
     def __init__(
-        self, *, info: ModelInfo, words: Split, tokenizer: SubTokenizer, prompts: Prompts, forward: Forward
+        self, *, info: ModelInfo, split_words: Split, tokenizer: SubTokenizer, prompts: Prompts, forward: Forward
     ) -> None:
         """Put an engine together from its parts; `Engine.load` is the usual way to one."""
         self.info = info
-        self._split_words = words
+        self._split_words = split_words
         self._tokenizer = tokenizer
         self._prompts = prompts
         self._forward = forward
         self._overlap = overlap_words(info.max_width, info.max_words)
-        # The prompt takes at most half of the sequence, so any word of this length fits beside it.
-        self._max_word_tokens = info.max_tokens // 2
 
     @classmethod
     def load(cls, model: str | Path, device: str = "auto", dtype: str = "auto", revision: str | None = None) -> Engine:
         """Load a GLiNER model for named entities, span or token-level, uni- or bi-encoder.
 
         Args:
-            model: A folder, read without any network, or a name on the hub.
-            device: `auto` (a CUDA device where there is one, else the CPU) or a torch device's name.
+            model: A folder, read without any network, or a name on the hub (offline under `HF_HUB_OFFLINE`).
+            device: `auto` (the current CUDA device where there is one, else the CPU) or a torch device's name.
             dtype: `auto` (bfloat16 on CUDA, else float32), `float32`, `bfloat16` or `float16`.
             revision: The hub's branch, tag or commit; for a folder merely its name in `info`.
 
@@ -99,35 +97,39 @@ class Engine:
         torch_device = loading.resolve_device(device)
         torch_dtype = loading.resolve_dtype(dtype, torch_device)
         folder = loading.resolve_folder(model, revision)
-        gliner = loading.load_gliner(folder, torch_device, torch_dtype)
-        content_hash = loading.content_hash(folder)
-        info = ModelInfo(
-            name=folder.resolve().name if Path(model).is_dir() else str(model),
-            revision=revision or content_hash,
-            content_hash=content_hash,
-            architecture=f"{type(gliner).__name__}/{gliner.config.encoder_config.model_type}",
-            device=str(torch_device),
-            dtype=str(torch_dtype).removeprefix("torch."),
-            max_words=int(gliner.config.max_len),
-            max_tokens=loading.token_limit(gliner),
-            max_width=int(gliner.config.max_width),
-        )
-        ent_token, sep_token = gliner.config.ent_token, gliner.config.sep_token
-        tokenizer = SubTokenizer(gliner.data_processor.transformer_tokenizer, (ent_token, sep_token))
-        prompts = Prompts(
-            tokenizer,
-            ent_token=ent_token,
-            sep_token=sep_token,
-            max_tokens=info.max_tokens,
-            in_sequence=not getattr(gliner.config, "labels_encoder", None),
-        )
-        return cls(
-            info=info,
-            words=gliner.data_processor.words_splitter,
-            tokenizer=tokenizer,
-            prompts=prompts,
-            forward=PaddedForward(gliner, tokenizer.suffix),
-        )
+        local = Path(model).is_dir()
+        gliner = loading.load_gliner(folder, torch_device, torch_dtype, local=local)
+        config, processor = gliner.config, gliner.data_processor
+        with loading.model_errors(f"the model in {str(folder)!r} can't be used"):
+            content_hash = loading.content_hash(folder)
+            info = ModelInfo(
+                name=folder.resolve().name if local else str(model),
+                revision=revision or content_hash,
+                content_hash=content_hash,
+                architecture=f"{type(gliner).__name__}/{config.encoder_config.model_type}",
+                device=str(torch_device),
+                dtype=str(torch_dtype).removeprefix("torch."),
+                max_words=int(config.max_len),
+                max_tokens=loading.token_limit(gliner),
+                max_width=int(config.max_width),
+            )
+            tokenizer = SubTokenizer(processor.transformer_tokenizer, (config.ent_token, config.sep_token))
+            bi_encoder = bool(getattr(config, "labels_encoder", None))
+            prompts = Prompts(
+                tokenizer,
+                ent_token=config.ent_token,
+                sep_token=config.sep_token,
+                max_tokens=info.max_tokens,
+                label_tokenizer=SubTokenizer(processor.labels_tokenizer, ()) if bi_encoder else None,
+                max_label_tokens=loading.label_token_limit(gliner) if bi_encoder else 0,
+            )
+            return cls(
+                info=info,
+                split_words=processor.words_splitter,
+                tokenizer=tokenizer,
+                prompts=prompts,
+                forward=PaddedForward(gliner, tokenizer.suffix),
+            )
 
     def extract(self, documents: Sequence[Document]) -> list[Result]:
         """Return the documents' results, in order. See `prepare` and `infer` for what may be raised."""
@@ -148,8 +150,9 @@ class Engine:
 
         Raises:
             BadScores: A score is NaN or infinite.
+            TooManyEntities: More than a million spans of a document exceed their threshold.
         """
-        found = iter(self._forward.candidates([row for one in prepared for row in _rows(one)]))
+        found = iter(self._forward.candidates(_rows(prepared)))
         return [
             _result(one, [(window, [next(found) for _ in one._prompts]) for window in one._windows]) for one in prepared
         ]
@@ -158,37 +161,47 @@ class Engine:
         pairs = document.prompts()
         if not pairs or not document.text.strip():
             return Prepared(document, 0, 0, 0, None, (), ())
-        prompts = self._prompts(pairs)
-        words = read_words(document.text, self._split_words, self._tokenizer, self._max_word_tokens)
+        whole, chunks = self._prompts(pairs)
+        frame = len(self._tokenizer.suffix)
+        room = self.info.max_tokens - frame - len(whole.ids)
+        # A word of this length fits beside the whole prompt, or beside any chunk, which leaves half to the text.
+        max_word_tokens = max(room, self.info.max_tokens // 2)
+        words = read_words(document.text, self._split_words, self._tokenizer, max_word_tokens)
         if not len(words):
             return Prepared(document, 0, 0, 0, None, (), ())
-        frame = len(self._tokenizer.suffix)
-        longest_prompt = max(len(prompt.ids) for prompt in prompts)
-        windows = split(
-            words.bounds.tolist(),
-            sentence_ends(document.text, words),
-            max_words=self.info.max_words,
-            max_tokens=self.info.max_tokens - longest_prompt - frame,
-            overlap=self._overlap,
-        )
+        if len(words) <= self.info.max_words and len(words.ids) <= room:
+            prompts: tuple[Prompt, ...] = (whole,)
+            windows = [Window(0, len(words))]
+        else:
+            prompts = chunks
+            windows = split(
+                words.bounds.tolist(),
+                sentence_ends(document.text, words),
+                max_words=self.info.max_words,
+                max_tokens=self.info.max_tokens - frame - max(len(prompt.ids) for prompt in prompts),
+                overlap=self._overlap,
+            )
         text_tokens = sum(int(words.bounds[window.end] - words.bounds[window.start]) for window in windows)
         frames = len(windows) * sum(len(prompt.ids) + frame for prompt in prompts)
         tokens = text_tokens * len(prompts) + frames
         return Prepared(document, tokens, len(windows), len(prompts), words, tuple(windows), prompts)
 
 
-def _rows(prepared: Prepared) -> list[Row]:
-    """Return a row for each window and, within it, for each chunk of labels."""
-    words = prepared._words
-    if words is None:
-        return []
-    counts = np.diff(words.bounds)
-    thresholds = [tuple(map(prepared.document.threshold_of, prompt.labels)) for prompt in prepared._prompts]
-    return [
-        Row(prompt, words.ids[words.bounds[start] : words.bounds[end]], counts[start:end], limits)
-        for start, end in prepared._windows
-        for prompt, limits in zip(prepared._prompts, thresholds, strict=True)
-    ]
+def _rows(prepared: Sequence[Prepared]) -> list[Row]:
+    """Return a row for each document, within it for each window, and within that for each chunk of labels."""
+    rows: list[Row] = []
+    for number, one in enumerate(prepared):
+        words = one._words
+        if words is None:
+            continue
+        counts = np.diff(words.bounds)
+        thresholds = [tuple(map(one.document.threshold_of, prompt.labels)) for prompt in one._prompts]
+        rows.extend(
+            Row(prompt, words.ids[words.bounds[start] : words.bounds[end]], counts[start:end], limits, number)
+            for start, end in one._windows
+            for prompt, limits in zip(one._prompts, thresholds, strict=True)
+        )
+    return rows
 
 
 def _result(prepared: Prepared, found: list[tuple[Window, list[list[Candidate]]]]) -> Result:

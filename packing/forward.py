@@ -20,12 +20,14 @@ class Row:
         ids: The text's sub-tokens, int32 `[T]`.
         counts: Sub-tokens of each word, each at least 1, int32 `[W]`; they add up to `T`.
         thresholds: One per label of the prompt, in [0, 1].
+        document: Number of the document that the window is of; its rows share one bound on candidates.
     """
 
     prompt: Prompt
     ids: IntArray
     counts: IntArray
     thresholds: tuple[float, ...]
+    document: int = 0
 
 
 class Forward(Protocol):
@@ -35,8 +37,9 @@ class Forward(Protocol):
         """Return, for each row in order, the spans whose score exceeds their label's threshold.
 
         Positions are words of the row, labels are positions in its prompt. The answer for a row doesn't
-        depend on the others. Thread-safe.
+        depend on the others. One call at a time.
 
         Raises:
             BadScores: A score is NaN or infinite.
+            TooManyEntities: The rows of a document have more than `MAX_CANDIDATES` such spans together.
         """

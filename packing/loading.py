@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 from gliner import GLiNER
-from huggingface_hub import snapshot_download
+from huggingface_hub import snapshot_download, try_to_load_from_cache
+from huggingface_hub.errors import HFValidationError
 from safetensors import safe_open
 
 from packing.errors import ModelError
@@ -21,6 +24,8 @@ TOKENS_PER_WORD = 5
 """Sub-tokens per word that a window allows for where neither tokenizer nor positions set a limit. Prose has
 1.2 to 2; more keeps whole what the library reads whole, and bounds the memory that attention takes."""
 
+_HASHED = (".json", ".txt", ".model")  # configurations, vocabularies, tokenizers, also those of the labels
+_NOT_HASHED = "metrics.json"  # says how good the model is, doesn't change an answer
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 # First position of a token is the padding's number plus one, in these models' position tables.
 _OFFSET_POSITIONS = ("roberta", "xlm-roberta", "camembert", "xlm-roberta-xl", "mpnet", "longformer")
@@ -31,11 +36,9 @@ def resolve_device(name: str) -> torch.device:
     """Return the device by its name; `auto` is `cuda` where there is one, else `cpu`."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
+    with model_errors(f"device {name!r} can't be used here"):
         device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise ModelError(f"device {name!r} can't be used here: {_line(error)}") from error
+        torch.ones(1, device=device).item()  # `meta` is a device too, but one that holds no numbers
     return device
 
 
@@ -68,31 +71,53 @@ def resolve_folder(model: str | Path, revision: str | None) -> Path:
         ) from error
 
 
-def load_gliner(folder: Path, device: torch.device, dtype: torch.dtype) -> Any:
-    """Load a named-entity GLiNER from its folder, without any network, in eval mode.
+def load_gliner(folder: Path, device: torch.device, dtype: torch.dtype, *, local: bool) -> Any:
+    """Load a named-entity GLiNER from its folder, in eval mode.
+
+    A folder may leave the tokenizer or the encoder's configuration to the base model that it names.
+
+    Args:
+        folder: The model's files.
+        device: Where it shall run.
+        dtype: Of its weights.
+        local: Take what the folder leaves to its base from the hub's cache alone, without any network.
 
     Raises:
         ModelError: It isn't one, is of another kind, or lacks files or weights.
     """
-    _check_kind(folder)
+    config = _read_config(folder)
+    _check_kind(folder, config)
     try:
-        gliner = GLiNER.from_pretrained(str(folder), local_files_only=True, map_location="cpu", dtype=torch.float32)
+        gliner = GLiNER.from_pretrained(str(folder), local_files_only=local, map_location="cpu", dtype=torch.float32)
     except Exception as error:
-        raise ModelError(f"the model in {str(folder)!r} can't be loaded: {_line(error)}") from error
+        why = _absent_base(folder, config)
+        if why is None or not local:
+            why = ": ".join(filter(None, (why, _line(error))))
+        raise ModelError(f"the model in {str(folder)!r} can't be loaded: {why}") from error
     if missing := _missing_weights(gliner.model, folder):
         raise ModelError(
             f"the weights in {str(folder)!r} lack {len(missing)} of the model's tensors, such as {missing[0]}"
         )
-    if not getattr(gliner.data_processor.transformer_tokenizer, "is_fast", False):
-        raise ModelError(f"the model in {str(folder)!r} has no fast tokenizer (tokenizer.json)")
+    for name in ("transformer_tokenizer", "labels_tokenizer"):
+        tokenizer = getattr(gliner.data_processor, name, None)
+        if tokenizer is not None and not getattr(tokenizer, "is_fast", False):
+            raise ModelError(f"the model in {str(folder)!r} has no fast {name} (tokenizer.json)")
     gliner.model.to(device=device, dtype=dtype).eval()
     return gliner
 
 
 def token_limit(gliner: Any) -> int:
     """Return the most sub-tokens of a sequence that the model reads, prompt and special tokens included."""
-    encoder = gliner.config.encoder_config
-    limits = [gliner.data_processor.transformer_tokenizer.model_max_length]
+    return _limit(gliner, gliner.data_processor.transformer_tokenizer, gliner.config.encoder_config)
+
+
+def label_token_limit(gliner: Any) -> int:
+    """Return the most sub-tokens of a label that a bi-encoder reads, special tokens included."""
+    return _limit(gliner, gliner.data_processor.labels_tokenizer, gliner.config.labels_encoder_config)
+
+
+def _limit(gliner: Any, tokenizer: Any, encoder: Any) -> int:
+    limits = [tokenizer.model_max_length]
     relative = encoder.model_type in _RELATIVE_POSITIONS or (
         getattr(encoder, "relative_attention", False) and not getattr(encoder, "position_biased_input", True)
     )
@@ -106,22 +131,45 @@ def token_limit(gliner: Any) -> int:
 
 
 def content_hash(folder: Path) -> str:
-    """Return 16 hexadecimal digits of the SHA-256 over configuration, tokenizer and weights."""
+    """Return 16 hexadecimal digits of the SHA-256 over the names and contents of a model's files.
+
+    These are the weights and every `*.json`, `*.txt` and `*.model` file, also in folders below; a
+    `metrics.json` and hidden files are left out.
+    """
     digest = hashlib.sha256()
-    for name in ("gliner_config.json", "tokenizer.json", *_WEIGHTS):
-        if (folder / name).is_file():
+    names = {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}
+    for name in sorted(names, key=Path.as_posix):
+        hashed = str(name) in _WEIGHTS or (name.suffix in _HASHED and name.name != _NOT_HASHED)
+        if hashed and not any(part.startswith(".") for part in name.parts):
             with (folder / name).open("rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
+                digest.update(name.as_posix().encode() + b"\0" + hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest()[:16]
 
 
-def _check_kind(folder: Path) -> None:
+@contextmanager
+def model_errors(what: str) -> Iterator[None]:
+    """Raise any error as a `ModelError` of one line that starts with `what`."""
+    try:
+        yield
+    except ModelError:
+        raise
+    except Exception as error:
+        raise ModelError(f"{what}: {_line(error)}") from error
+
+
+def _read_config(folder: Path) -> dict[str, Any]:
     try:
         config = json.loads((folder / "gliner_config.json").read_text("utf-8"))
     except FileNotFoundError:
         raise ModelError(f"{str(folder)!r} is no GLiNER model: it has no gliner_config.json") from None
     except (OSError, ValueError) as error:
         raise ModelError(f"gliner_config.json in {str(folder)!r} can't be read: {_line(error)}") from error
+    if not isinstance(config, dict):
+        raise ModelError(f"gliner_config.json in {str(folder)!r} can't be read: it holds no JSON object")
+    return config
+
+
+def _check_kind(folder: Path, config: dict[str, Any]) -> None:
     if not any((folder / name).is_file() for name in _WEIGHTS):
         raise ModelError(f"{str(folder)!r} has no weights: neither {' nor '.join(_WEIGHTS)}")
     unsupported = {
@@ -135,6 +183,36 @@ def _check_kind(folder: Path) -> None:
             raise ModelError(f"{str(folder)!r} is {kind} GLiNER ({key}), which isn't supported")
     if config.get("model_type") == "gliner_streaming_span":
         raise ModelError(f"{str(folder)!r} is a streaming GLiNER, which isn't supported")
+
+
+def _absent_base(folder: Path, config: dict[str, Any]) -> str | None:
+    """Say what a folder leaves to a base model that isn't here; None if there is no such thing."""
+    parts = (
+        ("tokenizer", "tokenizer_config.json", "tokenizer_config.json", "model_name"),
+        ("labels tokenizer", "labels_tokenizer/tokenizer_config.json", "tokenizer_config.json", "labels_encoder"),
+        ("encoder configuration", "encoder_config", "config.json", "model_name"),
+        ("labels encoder configuration", "labels_encoder_config", "config.json", "labels_encoder"),
+    )
+    for what, own, of_base, key in parts:
+        base = config.get(key)
+        if (
+            isinstance(base, str)
+            and not (folder / own).is_file()
+            and not config.get(own)
+            and not _is_here(base, of_base)
+        ):
+            return (
+                f"it has no {what} of its own, and that of its base model {base!r} "
+                "is neither in a folder here nor in the hub's cache"
+            )
+    return None
+
+
+def _is_here(base: str, file: str) -> bool:
+    try:
+        return Path(base).is_dir() or isinstance(try_to_load_from_cache(base, file), str)
+    except HFValidationError:  # a folder of another machine
+        return False
 
 
 def _missing_weights(model: torch.nn.Module, folder: Path) -> list[str]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
-from packing.decode import span_candidates, token_candidates
+from packing import decode
 from packing.forward import Row
 from packing.overlap import Candidate
 
@@ -27,7 +29,12 @@ class PaddedForward:
     """Run a `gliner` model on its own tensors' layout, with sub-tokens, words and labels given by us."""
 
     def __init__(self, gliner: Any, suffix: tuple[int, ...]) -> None:
-        """Wrap a loaded NER model of the library, span or token-level, uni- or bi-encoder."""
+        """Wrap a loaded NER model of the library, span or token-level, uni- or bi-encoder.
+
+        Args:
+            gliner: The library's object, its model on the device and in the dtype it shall run with.
+            suffix: Ids that end every sequence.
+        """
         config = gliner.config
         self._gliner = gliner
         self._model = gliner.model
@@ -37,21 +44,27 @@ class PaddedForward:
         self._pooling = getattr(config, "subtoken_pooling", "first")
         self._width = None if config.span_mode == "token_level" else int(config.max_width)
         self._bi_encoder = bool(getattr(config, "labels_encoder", None))
-        self._label_embeddings: dict[str, Tensor] = {}
+        if self._bi_encoder:
+            self._label_pad_id = gliner.data_processor.labels_tokenizer.pad_token_id or 0
+        self._label_embeddings: dict[tuple[int, ...], Tensor] = {}
+        self._batch_tokens = BATCH_TOKENS.get(self._device.type, BATCH_TOKENS["cpu"])
 
     @torch.inference_mode()
     def candidates(self, rows: Sequence[Row]) -> list[list[Candidate]]:
         """See `Forward.candidates`."""
         found: list[list[Candidate]] = [[] for _ in rows]
-        decode = token_candidates if self._width is None else span_candidates
+        counts: Counter[int] = Counter()  # candidates by document
+        decoded = decode.token_candidates if self._width is None else decode.span_candidates
         lengths = [len(row.prompt.ids) + len(row.ids) + len(self._suffix) for row in rows]
-        for batch in batches(lengths, BATCH_TOKENS.get(self._device.type, BATCH_TOKENS["cpu"])):
+        for batch in batches(lengths, self._batch_tokens):
             logits = self._logits([rows[i] for i in batch], max(lengths[i] for i in batch))
             for i, row_logits in zip(batch, logits, strict=True):
                 words, labels = len(rows[i].counts), len(rows[i].prompt.labels)
                 # span [B, W, K, C], token [B, W, C, 3]: cut off the padding
                 own = row_logits[:words, :labels] if self._width is None else row_logits[:words, :, :labels]
-                found[i] = decode(own, rows[i].thresholds)
+                document = rows[i].document
+                found[i] = decoded(own, rows[i].thresholds, decode.MAX_CANDIDATES - counts[document])
+                counts[document] += len(found[i])
         return found
 
     def _logits(self, rows: Sequence[Row], length: int) -> Tensor:
@@ -94,21 +107,24 @@ class PaddedForward:
     def _labels(self, rows: Sequence[Row]) -> dict[str, Tensor]:
         """Return a bi-encoder's label embeddings, `[B, C, D]`, and which of them are padding, `[B, C]`."""
         known = self._label_embeddings
-        missing = list(dict.fromkeys(text for row in rows for text in row.prompt.texts if text not in known))
-        if missing:
-            if len(known) > LABELS_CACHED:
-                known = self._label_embeddings = {}
-                missing = list(dict.fromkeys(text for row in rows for text in row.prompt.texts))
-            encoded = self._gliner.data_processor.labels_tokenizer(
-                missing, return_tensors="pt", truncation=True, padding="longest"
-            ).to(self._device)
-            embeddings = self._model.token_rep_layer.encode_labels(encoded["input_ids"], encoded["attention_mask"])
-            known = self._label_embeddings = known | dict(zip(missing, embeddings, strict=True))
-        stacked = [torch.stack([known[text] for text in row.prompt.texts]) for row in rows]
+        asked = list(dict.fromkeys(ids for row in rows for ids in row.prompt.label_ids))
+        missing = [ids for ids in asked if ids not in known]
+        if missing and len(known) + len(missing) > LABELS_CACHED:
+            known.clear()
+            missing = asked
+        for batch in batches([len(ids) for ids in missing], self._batch_tokens):
+            labels = [torch.tensor(missing[i], device=self._device) for i in batch]
+            present = [torch.ones_like(ids) for ids in labels]
+            embeddings = self._model.token_rep_layer.encode_labels(
+                pad_sequence(labels, batch_first=True, padding_value=self._label_pad_id),
+                pad_sequence(present, batch_first=True),
+            )
+            known.update(zip((missing[i] for i in batch), embeddings, strict=True))
+        stacked = [torch.stack([known[ids] for ids in row.prompt.label_ids]) for row in rows]
         present = [torch.ones(len(row), dtype=torch.long, device=self._device) for row in stacked]
         return {
-            "labels_embeds": torch.nn.utils.rnn.pad_sequence(stacked, batch_first=True),
-            "prompts_embedding_mask": torch.nn.utils.rnn.pad_sequence(present, batch_first=True),
+            "labels_embeds": pad_sequence(stacked, batch_first=True),
+            "prompts_embedding_mask": pad_sequence(present, batch_first=True),
         }
 
 

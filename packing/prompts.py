@@ -4,28 +4,46 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from packing.tokenizer import SubTokenizer, legible
 
 CACHED_LABEL_SETS = 256
 """Label sets whose prompts are remembered; a stream asks for a few sets again and again."""
 
+CACHED_LABELS = 256
+CACHED_CHARACTERS = 8192
+"""A set of more labels or characters is read anew each time: it is rare, and 256 of them would take gigabytes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One chunk of a document's labels, ready for the model.
+    """Some or all of a document's labels, ready for the model.
 
     Attributes:
-        first: Position of the chunk's first label among all labels asked.
+        first: Position of the first label among all labels asked.
         labels: The labels by the names they were asked with.
-        texts: What the model reads for each.
         ids: The sequence up to the text: prefix, each label after its marker, separator.
+        label_ids: For a bi-encoder a sequence for each label, else empty.
     """
 
     first: int
     labels: tuple[str, ...]
-    texts: tuple[str, ...]
     ids: tuple[int, ...]
+    label_ids: tuple[tuple[int, ...], ...] = ()
+
+
+class PromptChoice(NamedTuple):
+    """The ways to ask for a set of labels.
+
+    Attributes:
+        whole: All labels at once, however long that is; the model library's own way.
+        chunks: The labels in as many prompts as it takes to leave each at least half of the sequence to the
+            text; `whole` alone where it does.
+    """
+
+    whole: Prompt
+    chunks: tuple[Prompt, ...]
 
 
 class Prompts:
@@ -41,7 +59,8 @@ class Prompts:
         ent_token: str,
         sep_token: str,
         max_tokens: int,
-        in_sequence: bool = True,
+        label_tokenizer: SubTokenizer | None = None,
+        max_label_tokens: int = 0,
     ) -> None:
         """Prepare for one model.
 
@@ -50,52 +69,64 @@ class Prompts:
             ent_token: The marker before each label.
             sep_token: The marker after the last label.
             max_tokens: The longest sequence that the model reads, in sub-tokens.
-            in_sequence: False for a bi-encoder, whose labels aren't part of the text's sequence.
+            label_tokenizer: A bi-encoder's, whose labels aren't part of the text's sequence; else None.
+            max_label_tokens: The longest sequence that a bi-encoder's label encoder reads, in sub-tokens.
         """
         self._tokenizer = tokenizer
         self._ent = tokenizer.marker(ent_token)
         self._sep = tokenizer.marker(sep_token)
         self._frame = len(tokenizer.prefix) + len(self._sep) + len(tokenizer.suffix)
         self._budget = max_tokens // 2
-        self._in_sequence = in_sequence
-        self._cached = lru_cache(maxsize=CACHED_LABEL_SETS)(self._chunks)
+        self._label_tokenizer = label_tokenizer
+        if label_tokenizer is None:
+            self._label_room = self._budget - self._frame - len(self._ent)
+        else:
+            self._label_room = max_label_tokens - len(label_tokenizer.prefix) - len(label_tokenizer.suffix)
+        self._cached = lru_cache(maxsize=CACHED_LABEL_SETS)(self._choice)
 
-    def __call__(self, pairs: tuple[tuple[str, str], ...]) -> tuple[Prompt, ...]:
+    def __call__(self, pairs: tuple[tuple[str, str], ...]) -> PromptChoice:
         """Return the prompts for (label, what the model reads for it) pairs, in the order asked.
 
-        There is more than one where a single one would leave the text less than half of the sequence.
-
         Raises:
-            ValueError: A label that the tokenizer can't read, or one too long to fit.
+            ValueError: A label that the tokenizer can't read, or one too long to leave half of the sequence
+                to a text (of a bi-encoder: too long for the label encoder).
         """
-        return self._cached(pairs)
+        small = len(pairs) <= CACHED_LABELS and sum(len(text) for _, text in pairs) <= CACHED_CHARACTERS
+        return self._cached(pairs) if small else self._choice(pairs)
 
-    def _chunks(self, pairs: tuple[tuple[str, str], ...]) -> tuple[Prompt, ...]:
-        if not self._in_sequence:
-            return (self._prompt(0, pairs, [()] * len(pairs)),)
-        encoded = [self._encode(number, text) for number, (_, text) in enumerate(pairs, start=1)]
-        chunks: list[Prompt] = []
+    def _choice(self, pairs: tuple[tuple[str, str], ...]) -> PromptChoice:
+        labels = [label for label, _ in pairs]
+        tokenizer = self._label_tokenizer or self._tokenizer
+        encoded = [self._encode(tokenizer, number, text) for number, (_, text) in enumerate(pairs, start=1)]
+        if self._label_tokenizer:
+            sequences = tuple((*tokenizer.prefix, *ids, *tokenizer.suffix) for ids in encoded)
+            alone = Prompt(0, tuple(labels), self._tokenizer.prefix, sequences)
+            return PromptChoice(alone, (alone,))
+        ends = self._chunk_ends(encoded)
+        starts = [0, *ends[:-1]]
+        chunks = tuple(self._prompt(at, labels[at:to], encoded[at:to]) for at, to in zip(starts, ends, strict=True))
+        return PromptChoice(chunks[0] if len(chunks) == 1 else self._prompt(0, labels, encoded), chunks)
+
+    def _encode(self, tokenizer: SubTokenizer, number: int, text: str) -> tuple[int, ...]:
+        ids, _ = tokenizer.encode([legible(text)])
+        if not len(ids):
+            raise ValueError(f"label {number} has no character that the model can read")
+        if len(ids) > self._label_room:
+            raise ValueError(f"label {number} is {len(ids)} sub-tokens long, the model has room for {self._label_room}")
+        return tuple(ids.tolist())
+
+    def _chunk_ends(self, encoded: list[tuple[int, ...]]) -> list[int]:
+        """Return after which labels a chunk ends, the last one included."""
+        ends: list[int] = []
         first, used = 0, self._frame
         for at, ids in enumerate(encoded):
             cost = len(self._ent) + len(ids)
             if at > first and used + cost > self._budget:
-                chunks.append(self._prompt(first, pairs[first:at], encoded[first:at]))
+                ends.append(at)
                 first, used = at, self._frame
             used += cost
-        chunks.append(self._prompt(first, pairs[first:], encoded[first:]))
-        return tuple(chunks)
+        return [*ends, len(encoded)]
 
-    def _encode(self, number: int, text: str) -> tuple[int, ...]:
-        ids, _ = self._tokenizer.encode([legible(text)])
-        room = self._budget - self._frame - len(self._ent)
-        if not len(ids):
-            raise ValueError(f"label {number} has no character that the model can read")
-        if len(ids) > room:
-            raise ValueError(f"label {number} is {len(ids)} sub-tokens long, the model has room for {room}")
-        return tuple(ids.tolist())
-
-    def _prompt(self, first: int, pairs: tuple[tuple[str, str], ...], encoded: list[tuple[int, ...]]) -> Prompt:
-        ids = self._tokenizer.prefix
-        if self._in_sequence:
-            ids += tuple(i for label in encoded for i in (*self._ent, *label)) + self._sep
-        return Prompt(first, tuple(label for label, _ in pairs), tuple(legible(text) for _, text in pairs), ids)
+    def _prompt(self, first: int, labels: list[str], encoded: list[tuple[int, ...]]) -> Prompt:
+        marked = (i for ids in encoded for i in (*self._ent, *ids))
+        return Prompt(first, tuple(labels), (*self._tokenizer.prefix, *marked, *self._sep))

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from packing.errors import ModelError
+
 IntArray = NDArray[np.int32]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -38,14 +40,19 @@ class SubTokenizer:
         Args:
             tokenizer: The model's tokenizer.
             markers: The model's own prompt tokens; in a label or a text they are ordinary characters.
+
+        Raises:
+            ModelError: It isn't seen how the tokenizer starts and ends a sequence.
         """
         serialised = tokenizer.backend_tokenizer.to_str()
         self._marking = _unlimited(serialised)
         self._literal = _unlimited(_with_special(serialised, markers))
         self._literal.encode_special_tokens = True
         probe = self._marking.encode(["a"], is_pretokenized=True, add_special_tokens=False).ids
-        framed = list(tokenizer(["a"], is_split_into_words=True)["input_ids"])
-        at = next(i for i in range(len(framed)) if framed[i : i + len(probe)] == probe)
+        framed = self._marking.encode(["a"], is_pretokenized=True).ids
+        at = next((i for i in range(len(framed)) if probe and framed[i : i + len(probe)] == probe), None)
+        if at is None:
+            raise ModelError("the tokenizer doesn't give a word the same sub-tokens inside a sequence as alone")
         self.prefix: tuple[int, ...] = tuple(framed[:at])
         self.suffix: tuple[int, ...] = tuple(framed[at + len(probe) :])
 

@@ -22,7 +22,8 @@ either side in one of the windows."""
 SENTENCE_SLACK = 8
 """A window may give up one part in so many to end with a sentence."""
 
-_SENTENCE_END = re.compile(r"[.!?…]+[\"'”’»)\]]*\s|[。！？]|\n\s*\n")
+# Possessive, and only at the start of a run of marks, so that no text takes more than linear time.
+_SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+\s|[。！？]|\n\s*\n")
 
 
 class Window(NamedTuple):

@@ -17,9 +17,7 @@ DEAD_LETTER_PREFIX = "__glistream.errors."
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
-def decode_text_event(
-    value: bytes, *, input_format: InputFormat = "json", max_depth: int = strict_json.MAX_DEPTH
-) -> TextEvent:
+def decode_text_event(value: bytes, *, input_format: InputFormat = "json") -> TextEvent:
     """Read the value of an input record.
 
     With the format `text` the whole value is the text, and all else is left to the configuration.
@@ -27,14 +25,13 @@ def decode_text_event(
     Args:
         value: the record's value, which is not null.
         input_format: what the value is: a JSON object, or the text itself in UTF-8.
-        max_depth: how deep JSON may be nested; the event itself counts 1.
 
     Raises:
         Unreadable: the value is not UTF-8, not JSON, or not a text event.
     """
     if input_format == "text":
         return TextEvent(text=strict_json.decode_text(value))
-    return _model(TextEvent, strict_json.loads(value, max_depth))
+    return _model(TextEvent, strict_json.loads(value))
 
 
 def encode_entity_event(event: EntityEvent) -> bytes:

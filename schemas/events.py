@@ -86,8 +86,8 @@ class TextEvent(_Wire):
     )
     threshold: Threshold | None = Field(
         default=None,
-        description="The least score an entity must have, from 0 to 1: one number, or a map of label to "
-        "number. A label missing from the map takes the configured threshold.",
+        description="The score that an entity must exceed, from 0 to 1 (with 1 there are none): one number, or a "
+        "map of label to number. A label missing from the map takes the configured threshold.",
     )
     overlap: Overlap | None = Field(
         default=None,
@@ -190,7 +190,9 @@ class EntityEvent(_Wire):
         ge=0,
         description="How many overlapping windows the text was read in; 0 where the model saw none of it.",
     )
-    label_chunks: int = Field(ge=0, description="How many parts the labels were asked in; 0 where none were asked.")
+    label_chunks: int = Field(
+        ge=0, description="How many parts the labels were asked in; 0 where the model saw none of them or no text."
+    )
     meta: JsonValue = Field(default=None, description="The `meta` that the text came with, unchanged.")
 
 

@@ -34,21 +34,21 @@ def decode_text(value: bytes) -> str:
         raise Unreadable("value", f"not UTF-8: {error.reason} at byte {error.start}") from None
 
 
-def loads(value: bytes, max_depth: int = MAX_DEPTH) -> Any:
+def loads(value: bytes) -> Any:
     """Read one JSON value.
 
     Integers are exact, and of a repeated key the last value wins.
 
     Raises:
         Unreadable: the bytes are not UTF-8 or not JSON (NaN and Infinity aren't), are nested deeper than
-            `max_depth`, or hold a number too large for a double or an integer of more than
+            `MAX_DEPTH`, or hold a number too large for a double or an integer of more than
             `MAX_INTEGER_DIGITS` digits.
     """
     text = decode_text(value)
     if not text:
         raise Unreadable("value", "empty, expected JSON")
-    if _is_deeper(text, max_depth):
-        raise Unreadable("value", f"nested deeper than {max_depth} levels")
+    if _is_too_deep(text):
+        raise Unreadable("value", f"nested deeper than {MAX_DEPTH} levels")
     try:
         return _DECODER.decode(text)
     except Unreadable:
@@ -69,16 +69,16 @@ def dumps(value: Any) -> bytes:
     return _ENCODER.encode(value).encode("utf-8", "backslashreplace")
 
 
-def _is_deeper(text: str, max_depth: int) -> bool:
-    """Tell whether brackets outside strings nest deeper; the parser itself would recurse until it fell."""
-    if text.count("[") + text.count("{") <= max_depth:
+def _is_too_deep(text: str) -> bool:
+    """Tell whether brackets outside strings nest too deep; the parser itself would recurse until it fell."""
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
         return False
     depth = 0
     for token in _STRING_OR_BRACKET.finditer(text):
         first = text[token.start()]
         if first in "[{":
             depth += 1
-            if depth > max_depth:
+            if depth > MAX_DEPTH:
                 return True
         elif first in "]}":
             depth -= 1

@@ -1,6 +1,7 @@
 import json
 from collections.abc import Callable
 
+import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
@@ -11,6 +12,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from schemas.codec import decode_entity_event
+from tests.end_to_end import raw_producer
 from tests.end_to_end.conftest import Stream
 
 MakeStream = Callable[..., Stream]
@@ -102,6 +104,21 @@ def test_a_timestamp_that_the_output_topics_refuse_is_dead_lettered_without_it(m
     assert (letter.stage, letter.source.timestamp) == ("result_refused", far)
     assert dead.value() == b'{"text":"Ann","id":"far"}'
     assert dead.timestamp()[1] < far
+
+
+@pytest.mark.skipif(raw_producer.library() is None, reason="the C library is not beside the Python client here")
+def test_a_header_name_that_is_not_utf_8_costs_no_other_record(make_stream: MakeStream) -> None:
+    stream = make_stream(1)
+    stream.produce([{"text": "Ann", "id": "before"}], partitions=1)
+    raw_producer.produce_with_header_name(stream.bootstrap, stream.texts, b'{"text":"Bob"}', b"na\xffme")
+    stream.produce([{"text": "Cy", "id": "after"}], partitions=1)
+    worker = stream.start()
+    stream.wait_until_done()
+    assert worker.stop() == 0, worker.tail()
+    assert [event.text_id for event in stream.events()] == ["before", "after"]
+    ((dead, letter),) = stream.letters()
+    assert (letter.stage, letter.exception) == ("decode", "HeadersLost")
+    assert dead.value() == b'{"text":"Bob"}'
 
 
 def shrink(stream: Stream, topic: str, limit: int) -> None:

@@ -83,7 +83,10 @@ def test_doctor_finds_all_in_order_and_names_a_missing_topic(make_stream: MakeSt
 
 
 @pytest.mark.parametrize("real", [False, True])
-def test_the_demo_gives_every_text_one_event_and_says_so(real: bool, request: pytest.FixtureRequest) -> None:
+def test_the_demo_gives_every_text_one_event_and_says_so(
+    real: bool, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GLISTREAM_INPUT_FORMAT", "text")  # what is in the environment of whoever runs it is no matter
     arguments = ["demo", "--corpus", "/nonexistent"]
     if real:
         kafka: Kafka = request.getfixturevalue("kafka")

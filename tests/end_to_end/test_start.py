@@ -1,5 +1,6 @@
 """What a worker does before it has read anything: broker, topics, first start, offsets out of range."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -115,3 +116,23 @@ def test_an_offset_that_is_gone_stops_the_worker_or_is_skipped_aloud(make_stream
     (skipped,) = skipping.lines("offsets_skipped")
     assert (skipped["committed"], skipped["resumed_at"]) == (0, 4)
     assert [event.text_id for event in stream.events()] == [4, 5, 6, 7, 8, 9]
+
+
+def test_what_is_in_hand_is_published_before_an_offset_that_is_gone_is_skipped(make_stream: MakeStream) -> None:
+    stream = make_stream(1)
+    stream.produce([{"text": "Ann", "id": number} for number in range(3)], partitions=1)
+    # A long forward holds the first records in hand, paused; meanwhile those that come next are deleted.
+    pace = {"out_of_range": "earliest", "FORWARD_SECONDS": 4, "buffer_records": 3, "batch_tokens": 16}
+    worker = stream.start(pace)
+    worker.wait_for("partitions_assigned")
+    time.sleep(1)
+    stream.produce([{"text": "Ann", "id": number} for number in range(3, 10)], partitions=1)
+    admin = AdminClient({"bootstrap.servers": stream.bootstrap})
+    for deleted in admin.delete_records([TopicPartition(stream.texts, 0, 8)]).values():
+        deleted.result(30)
+    stream.wait_until_done()
+    assert worker.stop() == 0, worker.tail()
+    ids = [event.text_id for event in stream.events()]
+    assert ids[:3] == [0, 1, 2]
+    assert ids[-2:] == [8, 9]
+    assert ids == sorted(set(ids), key=ids.index)

@@ -30,7 +30,7 @@ def planted(engine: Engine, phrase: str) -> Engine:
     """Return an engine with the same model's tokenizer, labels and limits, but a planted forward."""
     return Engine(
         info=engine.info,
-        words=engine._split_words,
+        split_words=engine._split_words,
         tokenizer=engine._tokenizer,
         prompts=engine._prompts,
         forward=Planted(engine, phrase),

@@ -6,7 +6,7 @@ import pytest
 import torch
 from gliner.decoding.decoder import SpanDecoder, TokenDecoder
 
-from packing import BadScores
+from packing import BadScores, TooManyEntities
 from packing.decode import span_candidates, token_candidates
 from packing.overlap import select
 
@@ -48,6 +48,30 @@ def test_each_label_has_its_own_threshold_and_must_exceed_it() -> None:
     logits = torch.zeros(1, 1, 3)  # a score of exactly 0.5
     assert [c.label for c in span_candidates(logits, (0.4, 0.5, 0.6))] == [0]
     assert [c.label for c in token_candidates(torch.zeros(1, 3, 3), (0.4, 0.5, 0.6))] == [0]
+
+
+@pytest.mark.parametrize("threshold", [0.1, 0.3, 0.7])
+def test_a_score_is_compared_with_its_threshold_as_the_library_compares_them(threshold: float) -> None:
+    # thresholds that lie between two numbers of single precision, and a score that is the nearer of them
+    nearest = torch.tensor(threshold)
+    logits = torch.logit(nearest.double()).float() + torch.arange(-3, 4) * 1e-7
+    logits = torch.cat([logits, torch.logit(nearest)[None]])[:, None]
+    assert (logits.sigmoid() == nearest).any()
+    spans, tokens = logits[:, None], torch.stack([logits, logits, torch.full_like(logits, 9.0)], -1)
+    chosen = select(span_candidates(spans, (threshold,)), "flat")
+    assert {(c.start, c.end, "0") for c in chosen} == library(SpanDecoder(None), spans, threshold)
+    chosen = select(token_candidates(tokens, (threshold,)), "flat")
+    assert {(c.start, c.end, "0") for c in chosen} == library(TokenDecoder(None), tokens, threshold)
+
+
+def test_as_many_candidates_as_are_allowed_and_not_one_more() -> None:
+    spans, tokens = torch.full((4, 2, 3), 5.0), torch.full((4, 3, 3), 5.0)
+    assert len(span_candidates(spans, (0.5,) * 3, 21)) == 21
+    assert len(token_candidates(tokens, (0.5,) * 3, 30)) == 30
+    with pytest.raises(TooManyEntities, match="more than 1,000,000 spans"):
+        span_candidates(spans, (0.5,) * 3, 20)
+    with pytest.raises(TooManyEntities, match="more than 1,000,000 spans"):
+        token_candidates(tokens, (0.5,) * 3, 29)
 
 
 @pytest.mark.parametrize("wrong", [float("nan"), float("inf"), float("-inf")])

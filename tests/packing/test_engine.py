@@ -3,13 +3,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from packing import BadScores, Document, Engine, Overlap
+from packing import BadScores, Document, Engine, Overlap, TooManyEntities, decode
 from packing.engine import _rows
 from packing.overlap import select
 from packing.padded_forward import MOST_PADDING, batches
@@ -98,7 +99,7 @@ def test_a_window_answers_as_the_library_does_for_its_text(load: Load, name: str
     assert prepared.windows > 2
     words = prepared._words
     assert words is not None
-    found = engine._forward.candidates(_rows(prepared))
+    found = engine._forward.candidates(_rows([prepared]))
     for (start, end), candidates in zip(prepared._windows, found, strict=True):
         offset = int(words.starts[start])
         part = text[offset : words.ends[end - 1]]
@@ -139,6 +140,44 @@ def test_scores_that_are_no_numbers_are_an_error(tmp_path_factory: Any, load: Lo
         gliner.model.prompt_rep_layer[0].weight.fill_(float("nan"))
     with pytest.raises(BadScores):
         engine.extract([Document("Angela Merkel", LABELS)])
+
+
+@pytest.mark.parametrize("name", ["short bert span", "bert token"])
+def test_more_candidates_than_a_document_may_have_are_an_error_that_says_what_to_do(
+    load: Load, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, _ = load(name)
+    text = CORPUS[0] * 40
+    (one,) = engine._forward.candidates(_rows(engine.prepare([Document(CORPUS[0], LABELS, 0.0)])))
+    monkeypatch.setattr(decode, "MAX_CANDIDATES", len(one))
+    assert len(engine.extract([Document(CORPUS[0], LABELS, 0.0)] * 2)) == 2
+    (prepared,) = engine.prepare([Document(text, LABELS, 0.0)])
+    assert prepared.windows > 1
+    with pytest.raises(TooManyEntities, match=rf"more than {len(one):,} spans .* higher threshold or for fewer labels"):
+        engine.infer([prepared])
+
+
+def test_the_bound_on_candidates_counts_over_a_documents_windows(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, _ = load("short bert span")
+    prepared = engine.prepare([Document(" ".join(CORPUS[:5]), LABELS, 0.0)])
+    found = [len(candidates) for candidates in engine._forward.candidates(_rows(prepared))]
+    assert len(found) > 2
+    monkeypatch.setattr(decode, "MAX_CANDIDATES", sum(found))
+    engine.infer(prepared * 2)
+    monkeypatch.setattr(decode, "MAX_CANDIDATES", sum(found) - 1)
+    with pytest.raises(TooManyEntities):
+        engine.infer(prepared)
+
+
+def test_sentences_are_looked_for_only_in_a_text_of_several_windows(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = Mock(return_value=[])
+    monkeypatch.setattr("packing.engine.sentence_ends", looked)
+    engine.prepare([Document(CORPUS[0], LABELS)])
+    looked.assert_not_called()
+    engine.prepare([Document(CORPUS[0] * 40, LABELS)])
+    looked.assert_called_once()
 
 
 def test_preparing_and_inferring_at_the_same_time_disturb_neither(load: Load) -> None:

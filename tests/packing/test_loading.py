@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from transformers import AutoTokenizer
 
-from packing import DEMO_MODEL, Engine, ModelError
+from packing import DEMO_MODEL, Engine, ModelError, loading
+from packing.loading import content_hash
 from tests.packing import tiny_models
 
 
@@ -102,6 +104,7 @@ def test_weights_that_are_no_weights(changed: Callable[..., Path]) -> None:
 def test_a_wrong_device_or_dtype(folder: Path) -> None:
     assert "unknown dtype 'int3': must be auto, float32, bfloat16, float16" in refusal(folder, dtype="int3")
     assert "device 'toaster' can't be used here" in refusal(folder, device="toaster")
+    assert "device 'meta' can't be used here" in refusal(folder, device="meta")
     if not torch.cuda.is_available():
         assert "device 'cuda' can't be used here" in refusal(folder, device="cuda")
 
@@ -122,6 +125,79 @@ def test_the_revision_follows_the_weights(folder: Path, changed: Callable[..., P
     first = next(iter(weights))
     save_file(weights | {first: weights[first] + 1}, copy / "model.safetensors")
     assert Engine.load(copy).info.revision != Engine.load(folder).info.revision
+
+
+@pytest.mark.parametrize(
+    "name", ["tokenizer.json", "tokenizer_config.json", "vocab.txt", "spm.model", "labels_tokenizer/tokenizer.json"]
+)
+def test_the_content_hash_follows_every_file_that_can_change_an_answer(changed: Callable[..., Path], name: str) -> None:
+    copy = changed()
+    hashes = [content_hash(copy)]
+    (copy / name).parent.mkdir(exist_ok=True)
+    for content in ("{}", '{"a": 1}'):
+        (copy / name).write_text(content)
+        hashes.append(content_hash(copy))
+    (copy / name).rename((copy / name).with_name(f"other_{Path(name).name}"))
+    hashes.append(content_hash(copy))
+    assert len(set(hashes)) == 4
+
+
+def test_the_content_hash_leaves_out_what_is_said_about_the_model(changed: Callable[..., Path]) -> None:
+    copy = changed()
+    before = content_hash(copy)
+    for name in ("README.md", "metrics.json", ".cache/state.json"):
+        (copy / name).parent.mkdir(exist_ok=True)
+        (copy / name).write_text("{}")
+    assert content_hash(copy) == before
+
+
+def without_tokenizer(folder: Path) -> Path:
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (folder / name).unlink()
+    return folder
+
+
+@pytest.mark.parametrize("base", ["nobody/base-of-nothing", "/gone/from/here/base"])
+def test_a_folder_without_tokenizer_whose_base_is_not_here_says_exactly_that(
+    changed: Callable[..., Path], base: str
+) -> None:
+    message = refusal(without_tokenizer(changed(model_name=base)), device="cpu")
+    assert message.endswith(
+        f"it has no tokenizer of its own, and that of its base model '{base}' is neither in a folder here nor in "
+        "the hub's cache"
+    )
+
+
+@pytest.mark.parametrize("hub", [True, False])
+def test_only_a_model_from_the_hub_may_take_its_bases_tokenizer_from_there(
+    changed: Callable[..., Path], folder: Path, hub: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = without_tokenizer(changed(model_name="somebody/base"))
+    from_pretrained, asked = AutoTokenizer.from_pretrained, []
+
+    def hub_has_it(name: str, **options: Any) -> Any:
+        asked.append((name, options["local_files_only"]))
+        return from_pretrained(folder)
+
+    monkeypatch.setattr(loading, "snapshot_download", lambda *_, **__: str(copy))
+    monkeypatch.setattr(AutoTokenizer, "from_pretrained", hub_has_it)
+    Engine.load("somebody/model" if hub else copy, device="cpu")
+    assert asked == [("somebody/base", not hub)]
+
+
+def test_a_tokenizer_that_deletes_plain_letters_is_an_error_of_the_model(changed: Callable[..., Path]) -> None:
+    copy = changed()
+    saved = json.loads((copy / "tokenizer.json").read_text())
+    saved["normalizer"] = {"type": "Replace", "pattern": {"String": "a"}, "content": ""}
+    (copy / "tokenizer.json").write_text(json.dumps(saved))
+    assert "doesn't give a word the same sub-tokens" in refusal(copy, device="cpu")
+
+
+def test_whatever_fails_after_the_weights_are_read_is_an_error_of_the_model(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "token_limit", lambda gliner: vars(gliner)["positions"])
+    assert refusal(folder, device="cpu") == f"the model in {str(folder)!r} can't be used: 'positions'"
 
 
 def test_a_relative_position_model_has_no_limit_in_tokens_but_a_bound(tmp_path: Path) -> None:

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from packing import Document, Engine
 from packing.engine import _rows
 from packing.overlap import select
+from packing.padded_forward import BATCH_TOKENS
 from packing.prompts import Prompts
 from tests.packing.conftest import Load
 from tests.packing.planted import planted
+from tests.packing.test_parity import assert_same, library_answer
 from tests.packing.texts import OVERLAPS
 
 TEXT = "Angela Merkel met Tim Cook in Berlin on Monday."
@@ -25,7 +29,8 @@ def same(labels: list[str]) -> tuple[tuple[str, str], ...]:
 def test_a_prompt_is_what_the_library_puts_before_the_text(load: Load, name: str) -> None:
     engine, gliner = load(name)
     labels = ["person", "a long label, of many words", "ORG"]
-    (prompt,) = engine._prompts(same(labels))
+    prompt, chunks = engine._prompts(same(labels))
+    assert chunks == (prompt,)
     processor = gliner.data_processor
     theirs = processor.tokenize_inputs([["x"]], [labels])["input_ids"][0].tolist()
     x, _ = engine._tokenizer.encode(["x"])
@@ -34,7 +39,8 @@ def test_a_prompt_is_what_the_library_puts_before_the_text(load: Load, name: str
 
 def test_labels_that_would_take_more_than_half_of_the_sequence_come_in_chunks(engine: Engine) -> None:
     labels = [f"label {i}" for i in range(60)]
-    chunks = prompts_of(engine, 128)(same(labels))
+    whole, chunks = prompts_of(engine, 128)(same(labels))
+    assert whole.labels == tuple(labels)
     assert len(chunks) > 1
     assert [label for chunk in chunks for label in chunk.labels] == labels
     assert [chunk.first for chunk in chunks] == [labels.index(chunk.labels[0]) for chunk in chunks]
@@ -46,12 +52,23 @@ def test_a_label_set_used_again_costs_nothing(engine: Engine) -> None:
     assert prompts(same(["a", "b"])) is prompts(same(["a", "b"]))
 
 
-def test_a_label_too_long_for_the_model_is_refused_with_both_sizes(engine: Engine) -> None:
+def test_a_very_large_label_set_is_not_kept_in_memory(engine: Engine) -> None:
+    prompts = prompts_of(engine, 512)
+    for large in (same([f"{i}" for i in range(1000)]), same([f"{'x ' * 100}{i}" for i in range(100)])):
+        assert prompts(large) == prompts(large)
+        assert prompts(large) is not prompts(large)
+
+
+@pytest.mark.parametrize("name", ["bert span", "bi-encoder span"])
+def test_a_label_too_long_for_the_model_is_refused_with_both_sizes(load: Load, name: str) -> None:
+    engine, _ = load(name)
     with pytest.raises(ValueError, match=r"label 2 is \d+ sub-tokens long, the model has room for \d+"):
         engine.prepare([Document(TEXT, ["person", "very " * 400 + "long"])])
 
 
-def test_a_label_of_characters_the_model_cannot_read_is_refused(engine: Engine) -> None:
+@pytest.mark.parametrize("name", ["bert span", "bi-encoder span"])
+def test_a_label_of_characters_the_model_cannot_read_is_refused(load: Load, name: str) -> None:
+    engine, _ = load(name)
     with pytest.raises(ValueError, match="label 1 has no character that the model can read"):
         engine.prepare([Document(TEXT, ["\u200b\ufffd"])])
 
@@ -59,22 +76,82 @@ def test_a_label_of_characters_the_model_cannot_read_is_refused(engine: Engine) 
 @pytest.mark.parametrize("label", ["<<ENT>>", "a <<ENT>> b", "<<SEP>>", "[SEP] x", "[CLS]", "[PAD]", "[MASK]"])
 def test_a_special_token_in_a_label_is_read_as_its_characters(load: Load, label: str) -> None:
     engine, _ = load("bert span")
-    (prompt,) = engine._prompts(same(["person", label, "location"]))
+    prompt, _ = engine._prompts(same(["person", label, "location"]))
     marker = engine._tokenizer.marker("<<ENT>>")
     assert prompt.ids.count(marker[0]) == 3
     result = engine.extract([Document(TEXT, ["person", label, "location"], 0.0, "multi")])[0]
     assert {entity.label for entity in result.entities} == {"person", label, "location"}
 
 
+DESCRIPTIONS = {
+    "person": "the full name of a real or fictional human being, without titles such as Dr. or Chancellor",
+    "organization": "a company, public authority, party, charity, sports club or university, under one name",
+    "location": "a place that is found on a map: a country, region, city, street, river, island or park",
+    "date": "a point or a span of time that can be put in a calendar, such as a year, a month or a weekday",
+    "product": "a thing that is made and sold under a name of its own: a device, a vehicle, a drug, a book",
+    "event": "a happening with a name: a conference, a festival, a war, a match, an election or a storm",
+    "money": "an amount of money with its currency: a price, a fee, a fine, a budget, a salary, a share price",
+    "law": "the title or number of a law, a treaty, a regulation, a directive, a standard or a ruling",
+}
+
+
+@pytest.mark.parametrize("name", ["bert span", "demo"])
+def test_a_text_that_fits_beside_all_its_labels_is_read_with_them_at_once(load: Load, name: str) -> None:
+    engine, gliner = load(name)
+    pairs: tuple[tuple[str, str], ...] = ()
+    for pair in DESCRIPTIONS.items():
+        pairs += (pair, (f"no {pair[0]}", f"anything but {pair[1]}"))
+        whole, chunks = engine._prompts(pairs)
+        if len(chunks) > 1:
+            break
+    assert engine.info.max_tokens // 2 < len(whole.ids) < engine.info.max_tokens - 60
+    descriptions = dict(pairs)
+    document = Document(TEXT, descriptions, 0.1, "multi")
+    (result,) = engine.extract([document])
+    assert (result.windows, result.label_chunks) == (1, 1)
+    assert_same(result, library_answer(gliner, document))
+    (longer,) = engine.extract([Document(TEXT * 20, descriptions, 0.1, "multi")])
+    assert longer.label_chunks == len(chunks)
+
+
+@pytest.mark.parametrize("name", ["bi-encoder span", "bi-encoder token"])
+def test_a_bi_encoder_reads_as_many_labels_as_come_in_bounded_batches(
+    load: Load, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, gliner = load(name)
+    document = Document(TEXT, [f"kind {i} {'of thing ' * (i % 4)}" for i in range(300)], 0.6, "multi")
+    encoder, shapes = engine._forward._model.token_rep_layer, []  # type: ignore[attr-defined]
+    encode = encoder.encode_labels
+
+    def watched(ids: Any, mask: Any) -> Any:
+        shapes.append(ids.numel())
+        return encode(ids, mask)
+
+    monkeypatch.setattr(encoder, "encode_labels", watched)
+    (result,) = engine.extract([document])
+    assert_same(result, library_answer(gliner, document))
+    assert len(shapes) > 1
+    assert max(shapes) <= BATCH_TOKENS["cpu"]
+    assert engine.extract([document]) == [result]
+
+
+def test_labels_of_a_bi_encoder_that_differ_at_their_end_are_told_apart(load: Load) -> None:
+    engine, _ = load("bi-encoder span")
+    long = "of a word " * 40
+    entities = engine.extract([Document(TEXT, {"a": f"{long}person", "b": f"{long}Berlin"}, 0.0, "multi")])[0].entities
+    scores = {(e.start, e.end, e.label): e.score for e in entities}
+    assert any(scores[start, end, "a"] != scores[start, end, "b"] for start, end, _ in scores)
+
+
 def test_each_chunk_answers_as_the_library_does_for_its_labels(load: Load) -> None:
     engine, gliner = load("short bert span")
-    labels = [f"{kind} {i}" for i in range(6) for kind in ("person", "location", "date")]
+    labels = [f"{kind} {i}" for i in range(12) for kind in ("person", "location", "date")]
     (prepared,) = engine.prepare([Document(TEXT, labels, 0.3, "multi")])
     assert prepared.windows == 1
     assert prepared.label_chunks > 1
     words = prepared._words
     assert words is not None
-    for prompt, candidates in zip(prepared._prompts, engine._forward.candidates(_rows(prepared)), strict=True):
+    for prompt, candidates in zip(prepared._prompts, engine._forward.candidates(_rows([prepared])), strict=True):
         answer = gliner.predict_entities(TEXT, list(prompt.labels), threshold=0.3, **OVERLAPS["multi"])
         assert {
             (words.starts[c.start], words.ends[c.end - 1], prompt.labels[c.label]) for c in select(candidates, "multi")

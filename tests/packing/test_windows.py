@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from itertools import accumulate, pairwise
 
 import numpy as np
@@ -90,6 +91,18 @@ def test_sentences_end_at_punctuation_before_a_blank() -> None:
     empty = np.empty(0, np.int32)
     words = Words(np.array(starts, np.int32), np.array(starts, np.int32) + 1, empty, empty)
     assert [text[starts[i]] for i in sentence_ends(text, words)] == ["C", "E", "G", "J", "k", "l"]
+
+
+@pytest.mark.parametrize(
+    "part",
+    [".", '.")', "\n ", "\n", "\n x", '."' + ")" * 50],
+    ids=["dots", "quotes", "blank lines", "lines", "x", "brackets"],
+)
+def test_a_million_marks_take_linear_time(part: str) -> None:
+    empty = np.empty(0, np.int32)
+    before = time.process_time()
+    sentence_ends(part * (1_000_000 // max(len(part) // 3, 1)) + "x", Words(empty, empty, empty, empty))
+    assert time.process_time() - before < 4
 
 
 LEFT, RIGHT = Window(0, 10), Window(6, 16)

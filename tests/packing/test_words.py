@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from packing import Document, Engine
 from packing.words import LONGEST_WORD, Words, read_words
 from tests.packing.conftest import Load
+from tests.packing.test_parity import assert_same, library_answer
 
 LABELS = ["person", "location"]
 NO_TOKENS = ["\x00", "\u200b", "\u00ad", "\ufffd", "\u200d", "\ufe0f", "\u200f", "\ufeff", "\ud800", "\udfff"]
@@ -74,6 +75,18 @@ def test_a_word_of_too_many_sub_tokens_is_read_in_pieces_of_its_own_text(load: L
     assert text[words.starts[1] : words.ends[-2]] == "qzx" * 100
     whole = words_of(engine, text, max_word_tokens=500)
     assert len(whole) == 3
+
+
+def test_a_word_that_the_library_reads_whole_is_read_whole(load: Load) -> None:
+    engine, gliner = load("short deberta span")
+    document = Document(f"see {'qzx' * 45} in Berlin", LABELS, 0.1, "multi")
+    (prepared,) = engine.prepare([document])
+    assert prepared._words is not None
+    assert engine.info.max_tokens // 2 < np.diff(prepared._words.bounds).max()
+    assert len(prepared._words) == 4
+    answer = library_answer(gliner, document)
+    assert answer
+    assert_same(engine.infer([prepared])[0], answer)
 
 
 def test_special_tokens_in_a_text_are_ordinary_characters(load: Load) -> None:
