@@ -9,7 +9,7 @@ from schemas.offset_units import convert
 from worker.config import Settings
 from worker.forward import Answer
 from worker.records import Headers, OutgoingMessage, Record
-from worker.tasks import Failure, Task
+from worker.tasks import Failure, Task, failure_of
 from worker.topics import Topic, Topics
 
 
@@ -42,15 +42,16 @@ class Writer:
             case Failure() as failure:
                 return Written(answer, self._dead_letter(record, failure, answer.refused))
             case Result() as result:
-                message = replace(self._to(self.topics.output, record), value=self._event(answer.task, result))
+                try:
+                    value = encode_entity_event(entity_event(answer.task, result, self.model, self.settings))
+                except ValueError as error:
+                    return self.write(replace(answer, outcome=failure_of("encode", error)))
+                message = replace(self._to(self.topics.output, record), value=value)
                 limit = self.topics.output.max_message_bytes
                 if message.size <= limit:
                     return Written(answer, message)
                 reason = f"an entity event of {message.size} bytes, more than {message.topic} takes ({limit})"
                 return self.write(replace(answer, outcome=Failure("result_too_large", "ResultTooLarge", reason)))
-
-    def _event(self, task: Task, result: Result) -> bytes:
-        return encode_entity_event(entity_event(task, result, self.model, self.settings))
 
     def _dead_letter(self, record: Record, failure: Failure, refused: int) -> OutgoingMessage:
         topic = self.topics.dead_letters

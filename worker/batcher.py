@@ -67,7 +67,6 @@ class MicroBatcher(Generic[Item]):
         buffer_records: items that may wait before the buffer is full.
         buffer_bytes: bytes that may wait before the buffer is full.
         forward_seconds: predicts the seconds of a forward of so many tokens.
-
     """
 
     def __init__(
@@ -137,7 +136,6 @@ class MicroBatcher(Generic[Item]):
 
         Returns:
             the micro-batch, or None while there is something to gain from waiting.
-
         """
         reason = self._due(now, idle=idle, draining=draining)
         if reason is None or (full_only and reason is not Closed.BUDGET):

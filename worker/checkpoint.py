@@ -14,14 +14,16 @@ class Checkpoint:
 
     Attributes:
         run: the worker process that wrote it.
-        batch: how many micro-batches that process had answered, this one included; 0 for where it started.
+        batch: how many micro-batches that process had answered, this one included.
         clean: the worker left the partition in good order, as against by dying.
-
+        first_start: when the group first started on the partition, in milliseconds since the Unix epoch; only in the
+            mark made then, None in all that follow.
     """
 
     run: str
     batch: int
     clean: bool
+    first_start: int | None = None
 
 
 def encode(checkpoint: Checkpoint) -> str:
@@ -29,9 +31,9 @@ def encode(checkpoint: Checkpoint) -> str:
 
     Raises:
         ValueError: it would be longer (a run name far too long).
-
     """
-    text = json.dumps({"v": VERSION, **asdict(checkpoint)}, separators=(",", ":"))
+    fields = {name: value for name, value in asdict(checkpoint).items() if value is not None}
+    text = json.dumps({"v": VERSION, **fields}, separators=(",", ":"))
     if len(text.encode()) > MAX_BYTES:
         raise ValueError(f"a checkpoint of {len(text.encode())} bytes is over {MAX_BYTES}")
     return text
@@ -45,6 +47,7 @@ def decode(metadata: str | None) -> Checkpoint | None:
         return None
     match found:
         case {"v": int(version), "run": str(run), "batch": int(batch), "clean": bool(clean)} if version == VERSION:
-            return Checkpoint(run, batch, clean)
+            first_start = found.get("first_start")
+            return Checkpoint(run, batch, clean, first_start if isinstance(first_start, int) else None)
         case _:
             return None

@@ -20,6 +20,7 @@ from worker.flags import with_settings
 from worker.forward import EngineError
 from worker.loop import FORWARDS
 from worker.publisher import PublishError
+from worker.starts import OffsetsGoneError
 from worker.topics import BrokerUnreachableError
 
 EXIT_FAILED, EXIT_CONFIG, EXIT_NO_BROKER = 1, 2, 3
@@ -59,7 +60,7 @@ def _exit_code() -> int:
         return _told(EXIT_CONFIG, error)
     except BrokerUnreachableError as error:
         return _told(EXIT_NO_BROKER, error)
-    except (ConsumerError, PublishError, EngineError) as error:
+    except (ConsumerError, OffsetsGoneError, PublishError, EngineError) as error:
         return _told(EXIT_FAILED, error)
     except KafkaException as error:
         return _told(EXIT_FAILED, f"Kafka: {error.args[0].name()}: {error.args[0].str()}")

@@ -30,7 +30,6 @@ def new_client(make: Callable[[dict[str, Any]], Client], properties: dict[str, A
 
     Raises:
         ConfigError: librdkafka refuses a property or its value.
-
     """
     try:
         return make(properties)

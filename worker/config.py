@@ -214,7 +214,6 @@ def load(file: Path | None = None, flags: Mapping[str, Any] | None = None) -> Se
 
     Raises:
         ConfigError: a setting is unknown or out of its range, or the file can't be read.
-
     """
     from_file = _read(file) if file else {}
 

@@ -12,23 +12,19 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
 import structlog
-from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from worker import checkpoint
 from worker.assignment import Assignment
 from worker.checkpoint import Checkpoint
 from worker.clients import client_properties, new_client
+from worker.commits import Commit, read_commits, write_commits
 from worker.config import Settings
 from worker.records import Headers, Partition, Record
+from worker.starts import find_starts, skip_gone
 
 log = structlog.get_logger()
 
 Value = TypeVar("Value")
-
-CALL_TIMEOUT_S = 5.0
-RETRY_PAUSE_S = 0.2
-START_MARGIN_S = 45.0
-"""How much longer than a dead worker's transaction a start may take: until then its offsets aren't stable."""
 
 
 class ConsumerError(Exception):
@@ -47,7 +43,6 @@ class TextConsumer:
 
     Raises:
         ConfigError: librdkafka refuses a property.
-
     """
 
     def __init__(
@@ -69,7 +64,7 @@ class TextConsumer:
         self._paused = False
         self._clean = True
         self._failure: Exception | None = None
-        self._consumer = new_client(Consumer, _properties(settings))
+        self._consumer = new_client(Consumer, consumer_properties(settings))
 
     def join(self) -> None:
         """Join the group; partitions come with the next calls of `take`."""
@@ -87,7 +82,6 @@ class TextConsumer:
 
         Raises:
             ConsumerError: the client says that it can't go on, or an assigned partition has no usable start.
-
         """
         records: list[Record] = []
         size = 0
@@ -118,42 +112,22 @@ class TextConsumer:
         """Deal with partitions whose next offset is gone, once nothing of them is in hand any more.
 
         Raises:
-            ConsumerError: `out_of_range` is `fail`.
+            OffsetsGoneError: `out_of_range` is `fail`.
             KafkaException: the broker didn't say which offsets there are.
         """
         for partition in [partition for partition in self._gone if not busy(partition)]:
             self._gone.discard(partition)
-            self._skip(partition)
+            base = self._assignment.base(partition)
+            if base is not None:
+                self._restart(partition, skip_gone(self._consumer, partition, base, self._stamp(True), self._settings))
 
-    def committed(self, partitions: Iterable[Partition]) -> dict[Partition, tuple[int, Checkpoint | None] | None]:
-        """Return each partition's stable committed offset and its checkpoint; None where nothing is committed.
-
-        Stable: while a transaction that is still open holds an offset, the call waits. (The admin client's call of
-        the same meaning crashes the process when a coordinator is not available: librdkafka 2.16.0, seen.)
-
-        Raises:
-            KafkaException: the broker didn't say in time.
-        """
-        asked = [TopicPartition(*partition) for partition in partitions]
-        found: dict[Partition, tuple[int, Checkpoint | None] | None] = {}
-        for answer in self._consumer.committed(asked, timeout=CALL_TIMEOUT_S):
-            if answer.error:
-                raise KafkaException(answer.error)
-            partition = Partition(answer.topic, answer.partition)
-            known = answer.offset != OFFSET_INVALID
-            found[partition] = (answer.offset, checkpoint.decode(answer.metadata)) if known else None
-        return found
+    def committed(self, partitions: Iterable[Partition]) -> dict[Partition, Commit | None]:
+        """Return each partition's stable commit, see `read_commits`."""
+        return read_commits(self._consumer, partitions)
 
     def commit(self, offsets: Mapping[Partition, int], stamp: Checkpoint) -> None:
-        """Commit offsets with a checkpoint and wait for the broker's answer.
-
-        Raises:
-            KafkaException: the broker refused it, or didn't say.
-
-        """
-        for answer in self._consumer.commit(offsets=commit_points(offsets, stamp), asynchronous=False):
-            if answer.error:
-                raise KafkaException(answer.error)
+        """Commit offsets with a checkpoint, see `write_commits`."""
+        write_commits(self._consumer, offsets, stamp)
 
     def is_member(self) -> bool:
         """Return whether the group knows this consumer."""
@@ -168,7 +142,6 @@ class TextConsumer:
 
         Args:
             clean: mark the partitions as left in good order.
-
         """
         self._clean = clean
         self._consumer.close()
@@ -210,21 +183,6 @@ class TextConsumer:
         else:
             log.warning("consume_error", error=error.name(), reason=error.str())
 
-    def _skip(self, partition: Partition) -> None:
-        base = self._assignment.base(partition)
-        if base is None:
-            return
-        low, high = self._consumer.get_watermark_offsets(TopicPartition(*partition), timeout=CALL_TIMEOUT_S)
-        if self._settings.out_of_range == "fail":
-            raise ConsumerError(
-                f"{partition}: the committed offset {base} is not in the topic any more ({low} to {high} are); "
-                "set out_of_range to earliest or latest to skip what is gone"
-            )
-        target = low if self._settings.out_of_range == "earliest" else high
-        log.error("offsets_skipped", partition=str(partition), committed=base, resumed_at=target, low=low, high=high)
-        self._commit_mark({partition: target}, clean=True)
-        self._restart(partition, target)
-
     def _restart(self, partition: Partition, base: int) -> None:
         if partition in self._assigned:
             self._forget([partition])
@@ -239,7 +197,7 @@ class TextConsumer:
         self._guarded(lambda: self._assign([Partition(part.topic, part.partition) for part in given]))
 
     def _assign(self, partitions: list[Partition]) -> None:
-        starts = self._starts(partitions)
+        starts = find_starts(self._consumer, partitions, self._stamp(True), self._settings)
         self._consumer.incremental_assign([TopicPartition(*part, offset) for part, offset in starts.items()])
         self._assigned.update(partitions)
         for partition, offset in starts.items():
@@ -247,42 +205,6 @@ class TextConsumer:
         if self._paused:
             self._apply_pause(partitions)
         log.info("partitions_assigned", offsets={str(partition): offset for partition, offset in starts.items()})
-
-    def _starts(self, partitions: list[Partition]) -> dict[Partition, int]:
-        if not partitions:
-            return {}
-        found = self._persist(lambda: self.committed(partitions))
-        starts = {partition: committed[0] for partition, committed in found.items() if committed}
-        for partition, committed in found.items():
-            if committed and committed[1] and not committed[1].clean:
-                log.info("unclean_end_found", partition=str(partition), offset=committed[0], run=committed[1].run)
-        if fresh := [partition for partition in partitions if partition not in starts]:
-            policy = self._first_start()
-            firsts = {partition: self._end_of(partition, policy) for partition in fresh}
-            # Committed before anything is read: whoever comes next starts at the same place.
-            self._commit_mark(firsts, clean=True)
-            log.info("first_start", policy=policy, offsets={str(part): offset for part, offset in firsts.items()})
-            starts |= firsts
-        return starts
-
-    def _first_start(self) -> str:
-        """Return the policy for partitions without a commit; one that is new beside others starts at earliest."""
-        topic = self._settings.input_topic
-        if self._settings.start == "earliest":
-            return "earliest"
-        known = (
-            self._persist(lambda: self._consumer.list_topics(topic, timeout=CALL_TIMEOUT_S)).topics[topic].partitions
-        )
-        commits = self._persist(lambda: self.committed(Partition(topic, number) for number in known))
-        # A commit of batch 0 is a mark like those made here, by a worker that starts at the same time.
-        begun = [commit for commit in commits.values() if commit and not (commit[1] and commit[1].batch == 0)]
-        return "earliest" if begun else "latest"
-
-    def _end_of(self, partition: Partition, policy: str) -> int:
-        low, high = self._persist(
-            lambda: self._consumer.get_watermark_offsets(TopicPartition(*partition), timeout=CALL_TIMEOUT_S)
-        )
-        return int(low if policy == "earliest" else high)
 
     def _on_revoke(self, _: Consumer, taken: list[TopicPartition]) -> None:
         partitions = [Partition(part.topic, part.partition) for part in taken]
@@ -311,21 +233,6 @@ class TextConsumer:
         if partitions:
             log.info(event, partitions=[str(partition) for partition in partitions])
 
-    def _persist(self, call: Callable[[], Value]) -> Value:
-        """Return what a call to the broker answers, trying for as long as a dead worker's transaction may last."""
-        deadline = time.monotonic() + self._settings.transaction_timeout_ms / 1000 + START_MARGIN_S
-        while True:
-            try:
-                return call()
-            except KafkaException as error:
-                if error.args[0].fatal() or time.monotonic() >= deadline:
-                    raise
-                log.warning("broker_call_failed", error=error.args[0].name(), reason=error.args[0].str())
-                time.sleep(RETRY_PAUSE_S)
-
-    def _commit_mark(self, offsets: Mapping[Partition, int], *, clean: bool) -> None:
-        self._persist(lambda: self.commit(offsets, self._stamp(clean)))
-
     def _apply_pause(self, partitions: Collection[Partition]) -> None:
         parts = [TopicPartition(*partition) for partition in partitions]
         if self._paused:
@@ -342,13 +249,8 @@ class TextConsumer:
             self._failure = self._failure or error
 
 
-def commit_points(offsets: Mapping[Partition, int], stamp: Checkpoint) -> list[TopicPartition]:
-    """Return offsets in the client's form, each with the checkpoint as its metadata."""
-    metadata = checkpoint.encode(stamp)
-    return [TopicPartition(*partition, offset, metadata) for partition, offset in offsets.items()]
-
-
-def _properties(settings: Settings) -> dict[str, Any]:
+def consumer_properties(settings: Settings) -> dict[str, Any]:
+    """Return the librdkafka properties of the worker's consumer."""
     properties = client_properties(settings) | {
         "fetch.queue.backoff.ms": 50,
         "queued.max.messages.kbytes": 16_384,

@@ -14,7 +14,8 @@ from confluent_kafka import KafkaException
 from worker.answers import Writer, Written, refuse
 from worker.assignment import Assignment
 from worker.checkpoint import Checkpoint
-from worker.consumer import TextConsumer, commit_points
+from worker.commits import commit_points
+from worker.consumer import TextConsumer
 from worker.forward import Answer
 from worker.publisher import Offsets, Outcome, Publisher, PublishError, RefusedError
 from worker.records import Partition
@@ -155,7 +156,7 @@ class Delivery:
         except KafkaException as error:
             log.warning("committed_unknown", error=error.args[0].name(), reason=error.args[0].str())
             return None
-        return {partition: committed[0] for partition, committed in found.items() if committed}
+        return {partition: commit.offset for partition, commit in found.items() if commit}
 
     def _settle(self, ends: dict[Partition, int], committed: dict[Partition, int]) -> set[Partition]:
         """Take note of committed offsets; returns the partitions whose commit they cover."""

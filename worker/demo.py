@@ -13,7 +13,7 @@ from statistics import quantiles
 from typing import Any
 
 import structlog
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
@@ -184,10 +184,15 @@ def _send(settings: Settings, tally: Tally, stop: threading.Event) -> None:
             tally.ahead_bytes += len(value)
             tally.sent_bytes[text.id] = len(value)
             tally.sent_at[text.id] = time.monotonic()
-        producer.produce(settings.input_topic, value=value, key=text.id.encode())
+        producer.produce(settings.input_topic, value=value, key=text.id.encode(), on_delivery=_delivered)
         producer.poll(0)
     producer.flush()
     producer.close()
+
+
+def _delivered(error: KafkaError | None, message: Message) -> None:
+    if error:
+        log.error("text_not_produced", topic=message.topic(), reason=error.str())
 
 
 def _read_back(

@@ -5,11 +5,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import confluent_kafka
+from confluent_kafka import Consumer, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from packing import ModelError
 from worker import topics
+from worker.clients import new_client
 from worker.config import ConfigError, Settings, unknown_variables
+from worker.consumer import consumer_properties
+from worker.publisher import new_publisher
 from worker.run import load_engine
 
 
@@ -47,6 +51,9 @@ def _broker(settings: Settings) -> Iterator[Finding]:
     except ConfigError as error:
         yield Finding("topics", str(error), wrong=True)
         return
+    except KafkaException as error:
+        yield Finding("topics", error.args[0].str(), wrong=True)
+        return
     for role, topic in (("input", found.input), ("output", found.output), ("dead letters", found.dead_letters)):
         yield Finding(
             role, f"{topic.name}, {topic.partitions} partitions, messages up to {topic.max_message_bytes} bytes"
@@ -56,13 +63,27 @@ def _broker(settings: Settings) -> Iterator[Finding]:
             "placement",
             "input and output differ in partitions: events are placed by key, those without one by their partition",
         )
+    yield _clients(settings, found)
+
+
+def _clients(settings: Settings, found: topics.Topics) -> Finding:
+    try:
+        new_client(Consumer, consumer_properties(settings)).close()
+        new_publisher(settings, found, run="doctor").close()
+    except ConfigError as error:
+        return Finding("properties", str(error), wrong=True)
+    return Finding("properties", f"taken by consumer and producer, delivery {settings.delivery}")
 
 
 def _group(admin: AdminClient, settings: Settings) -> Finding:
     try:
         group = admin.describe_consumer_groups([settings.group_id])[settings.group_id].result(timeout=topics.TIMEOUT_S)
-    except confluent_kafka.KafkaException as error:
+    except KafkaException as error:
         return Finding("group", f"{settings.group_id}: {error.args[0].str()}")
+    except TimeoutError:
+        return Finding(
+            "group", f"{settings.group_id}: the broker didn't answer in {topics.TIMEOUT_S:.0f} s", wrong=True
+        )
     return Finding("group", f"{settings.group_id}: {group.state.name.lower()}, {len(group.members)} members")
 
 

@@ -9,7 +9,6 @@ class ForwardTimes:
 
     Args:
         memory: weight left to an observation when the next one comes, in (0, 1).
-
     """
 
     def __init__(self, memory: float = 0.9) -> None:

@@ -20,7 +20,6 @@ class Answer:
     Attributes:
         outcome: the entities; or why there are none to be had; None for a tombstone.
         refused: how often the broker has refused to take the answer in its earlier forms.
-
     """
 
     task: Task
@@ -44,7 +43,6 @@ def answer_tasks(engine: Extractor, tasks: Sequence[Task]) -> list[Answer]:
 
     Raises:
         EngineError: a harmless text fails as well, so the fault is not the tasks'.
-
     """
     readable = [task for task in tasks if task.prepared is not None]
     outcomes = iter(_infer(engine, readable))

@@ -16,7 +16,6 @@ def highlighted(text: str, entities: Sequence[Entity], *, width: int | None = No
         text: the text that was read.
         entities: in the order of the text, offsets in code points; one inside another is left out.
         width: cut the line to so many columns.
-
     """
     line = Text(no_wrap=True, overflow="ellipsis", end="")
     place = 0

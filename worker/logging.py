@@ -17,7 +17,6 @@ def configure(log_format: Literal["auto", "console", "json"], log_level: str) ->
         log_format: `json` gives one JSON object a line; `auto` means `console` where standard error is a terminal.
         log_level: the least level shown; libraries speak from `warning` on, and Python's warnings
             not at all, unless it is `debug`.
-
     """
     level = logging.getLevelNamesMapping()[log_level.upper()]
     as_json = log_format == "json" or (log_format == "auto" and not sys.stderr.isatty())

@@ -119,8 +119,8 @@ class Worker:
             the records answered: `events`, `dead_letters`, `tombstones`.
 
         Raises:
-            ConsumerError, PublishError, EngineError, KafkaException: the worker can't go on. What was not
-                committed is read again by whoever gets its partitions.
+            ConsumerError, OffsetsGoneError, PublishError, EngineError, KafkaException: the worker can't go on. What
+                was not committed is read again by whoever gets its partitions.
         """
         threading.Thread(target=self._run_forwards, name=FORWARDS, daemon=True).start()
         clean = False

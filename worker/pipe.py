@@ -57,7 +57,6 @@ def pipe(source: int, sink: BinaryIO, engine: Extractor, model: ModelInfo, setti
     Raises:
         EngineError: the model or its device is broken.
         OSError: reading or writing failed; a reader that went away is a BrokenPipeError.
-
     """
     times = ForwardTimes()
     batcher: MicroBatcher[Task] = MicroBatcher(

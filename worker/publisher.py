@@ -81,7 +81,6 @@ class Publisher(Protocol):
 
         Raises:
             PublishError: the broker refuses this producer.
-
         """
 
     def publish(self, messages: Sequence[OutgoingMessage], offsets: Offsets) -> Outcome:
@@ -90,7 +89,6 @@ class Publisher(Protocol):
         Raises:
             RefusedError: the broker refused some messages for good.
             PublishError: the client reports a state that no retry mends.
-
         """
 
     def close(self) -> None:
@@ -107,7 +105,6 @@ def new_publisher(settings: Settings, topics: Topics, *, run: str) -> Publisher:
 
     Raises:
         ConfigError: librdkafka refuses a property.
-
     """
     limits = [topic.max_message_bytes for topic in (topics.output, topics.dead_letters)]
     exactly_once = settings.delivery == "exactly_once"
@@ -236,7 +233,6 @@ def _produce(producer: Producer, messages: Sequence[OutgoingMessage]) -> dict[in
 
     Raises:
         KafkaException: one failed for another reason, or its report is missing.
-
     """
     reports: dict[int, KafkaError | None] = {}
     for index, message in enumerate(messages):

@@ -52,7 +52,6 @@ class OutgoingMessage:
     Attributes:
         partition: the partition to write to; None lets the key decide (murmur2, as Java clients do).
         timestamp: event time in milliseconds since the Unix epoch; None lets the client set it.
-
     """
 
     topic: str

@@ -36,8 +36,7 @@ def run_worker(settings: Settings) -> Counter[str]:
     Raises:
         ConfigError, ModelError: the settings can't be used; nothing was consumed.
         BrokerUnreachableError: no broker answers and `fail_fast` is set.
-        ConsumerError, PublishError, EngineError, KafkaException: the worker can't go on.
-
+        ConsumerError, OffsetsGoneError, PublishError, EngineError, KafkaException: the worker can't go on.
     """
     stop = stop_on_signals()
     for line in unknown_variables():
@@ -111,7 +110,6 @@ def load_engine(settings: Settings) -> tuple[Engine, ModelInfo]:
 
     Raises:
         ModelError: it can't be loaded; the message says why.
-
     """
     bundled = settings.model == DEFAULT_MODEL
     if bundled:

@@ -35,10 +35,9 @@ class Failure:
     """Why a record has no entity event.
 
     Attributes:
-        stage: `decode`, `too_large`, `prepare`, `infer`, `result_too_large` or `result_refused`.
+        stage: `decode`, `too_large`, `prepare`, `infer`, `encode`, `result_too_large` or `result_refused`.
         exception: name of the exception's class.
         message: what was wrong; our own words, or the first line of what a library's exception says.
-
     """
 
     stage: str
@@ -54,7 +53,6 @@ class Task:
         event: the text event; None for a tombstone and for a record that can't be read.
         prepared: what the forward has to read; None where there is nothing for it to do.
         failure: why the record can't be read; None for all others.
-
     """
 
     record: Record

@@ -32,7 +32,6 @@ class Topic:
     Attributes:
         partitions: how many it has.
         max_message_bytes: the largest record batch it takes.
-
     """
 
     name: str
@@ -55,7 +54,6 @@ def reach(settings: Settings, stop: threading.Event) -> AdminClient:
     Raises:
         BrokerUnreachableError: `fail_fast` is set, or `stop` was set.
         ConfigError: librdkafka refuses a property.
-
     """
     admin = new_client(AdminClient, client_properties(settings))
     attempt = 0
@@ -86,7 +84,6 @@ def inspect(admin: AdminClient, settings: Settings) -> Topics:
 
     Raises:
         ConfigError: a topic doesn't exist; the message says which and how to create it.
-
     """
     names = (settings.input_topic, settings.output_topic, settings.dead_letter_topic)
     partitions = _partitions(admin, names)

@@ -76,6 +76,9 @@ def test_doctor_finds_all_in_order_and_names_a_missing_topic(make_stream: MakeSt
     well = glistream("doctor", stream=stream)
     assert well.returncode == 0, well.stdout
     assert f"ok     input: {stream.texts}, 3 partitions, messages up to 1048588 bytes" in well.stdout
+    assert "ok     properties: taken by consumer and producer, delivery exactly_once" in well.stdout
+    refused = glistream("doctor", "--consumer-properties", "fetch.min.bytes=-5", stream=stream)
+    assert "wrong  properties: Kafka client properties:" in refused.stdout
     stream.entities = "nowhere"
     ill = glistream("doctor", stream=stream)
     assert ill.returncode == 1

@@ -105,6 +105,7 @@ def test_a_forward_longer_than_the_poll_interval_costs_no_membership(make_stream
             "FORWARD_SECONDS": 3 * poll_interval_s,
             "batch_tokens": 128,
             "drain_ms": 1000,
+            "transaction_timeout_ms": 1500,
             "consumer_properties": properties,
         }
     )

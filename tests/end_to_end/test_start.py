@@ -5,13 +5,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from confluent_kafka import TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from tests.end_to_end.conftest import Stream
 from tests.end_to_end.workers import wait_until
 from tests.kafka_server.server import KafkaServer, free_port
 from tests.kafka_server.topics import create_topic, delete_topics, unique
+from worker import checkpoint
+from worker.checkpoint import Checkpoint
 
 MakeStream = Callable[..., Stream]
 QUICK = {"consumer_properties": '{"session.timeout.ms": 2000, "heartbeat.interval.ms": 500}'}
@@ -92,6 +94,27 @@ def test_start_latest_leaves_out_what_was_there_and_is_kept_by_the_next_worker(m
     stream.wait_until_done()
     assert second.stop() == 0, second.tail()
     assert [event.text_id for event in stream.events()] == ["after"]
+
+
+@pytest.mark.parametrize("age_s", [5, 3600])
+def test_a_partition_without_a_commit_starts_with_its_siblings_or_at_the_earliest(
+    make_stream: MakeStream, age_s: int
+) -> None:
+    stream = make_stream(2)
+    stream.produce([{"text": "Ann", "id": "before"}], partitions=1)
+    # Partition 1 has the mark that a sibling made when the group first started; partition 0 has none.
+    mark = Checkpoint("sibling", 0, clean=True, first_start=round((time.time() - age_s) * 1000))
+    offsets = [TopicPartition(stream.texts, 1, 0, checkpoint.encode(mark))]
+    sibling = Consumer({"bootstrap.servers": stream.bootstrap, "group.id": stream.group})
+    sibling.commit(offsets=offsets, asynchronous=False)
+    sibling.close()
+    worker = stream.start({"start": "latest"})
+    worker.wait_for("partitions_assigned")
+    stream.produce([{"text": "Bob", "id": "after"}], partitions=1)
+    stream.wait_until_done()
+    assert worker.stop() == 0, worker.tail()
+    expected = ["after"] if age_s < 60 else ["before", "after"]
+    assert [event.text_id for event in stream.events()] == expected
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])

@@ -85,6 +85,13 @@ def test_an_event_too_large_for_its_topic_is_a_dead_letter_that_names_both_sizes
     assert json.loads(out.value or b"") == ASKED
 
 
+def test_an_answer_that_makes_no_event_is_a_dead_letter_not_the_workers_end() -> None:
+    impossible = Result((Entity(2, 5, "Ann", "person", 1.5),), 1, 1)
+    written = Writer(Settings(), topics(), MODEL).write(Answer(task(ASKED), impossible))
+    assert written.answer.kind == "dead_letters"
+    assert read_dead_letter(written.message.headers).stage == "encode"
+
+
 def test_an_event_too_large_for_its_topic_counts_as_a_dead_letter() -> None:
     written = Writer(Settings(), topics(output_bytes=200), MODEL).write(Answer(task(ASKED), FOUND))
     assert written.answer.kind == "dead_letters"

@@ -10,6 +10,11 @@ def test_a_checkpoint_survives_the_round_trip() -> None:
     assert checkpoint.decode(checkpoint.encode(written)) == written
 
 
+def test_the_mark_of_a_first_start_says_when_that_was() -> None:
+    mark = Checkpoint(run="r", batch=0, clean=True, first_start=1_796_000_000_000)
+    assert checkpoint.decode(checkpoint.encode(mark)) == mark
+
+
 def test_fields_of_a_later_version_of_the_same_form_are_passed_over() -> None:
     assert checkpoint.decode('{"v":1,"run":"r","batch":1,"clean":false,"deaths":2}') == Checkpoint("r", 1, False)
 
