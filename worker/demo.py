@@ -121,7 +121,7 @@ def show(console: Console, *, bootstrap_servers: str | None, corpus: Path | None
 def _broker(console: Console, bootstrap_servers: str | None) -> Iterator[tuple[Settings, topics.Topics]]:
     names: dict[str, Any] = PINNED | {"group_id": "glistream-demo"}
     if bootstrap_servers is None:
-        with embedded_broker() as address:
+        with embedded_broker([names[role] for role in ("input_topic", "output_topic", "dead_letter_topic")]) as address:
             console.print("Embedded broker: in memory, at least once, for trying out only.")
             embedded = EMBEDDED | {"bootstrap_servers": address}
             settings = load(flags=names | embedded)

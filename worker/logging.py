@@ -58,9 +58,18 @@ def configure(log_format: Literal["auto", "console", "json"], log_level: str) ->
     root.handlers = [handler]
     root.setLevel(level)
     logging.captureWarnings(True)
+    adopt_libraries()
     quiet = dict.fromkeys(LIBRARIES, logging.WARNING) | {"py.warnings": logging.ERROR}
     for name, least in quiet.items():
         logging.getLogger(name).setLevel(logging.DEBUG if level == logging.DEBUG else least)
+
+
+def adopt_libraries() -> None:
+    """Make libraries that brought a handler of their own speak through ours; again after one was imported."""
+    for name in LIBRARIES:
+        logger = logging.getLogger(name)
+        logger.handlers.clear()
+        logger.propagate = True
 
 
 def _round_seconds(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

@@ -15,7 +15,7 @@ import structlog
 
 from packing import DEMO_MODEL, Engine
 from schemas.events import ModelInfo
-from worker import topics
+from worker import logging, topics
 from worker.config import DEFAULT_MODEL, Settings, unknown_variables
 from worker.loop import Worker
 from worker.tasks import Extractor
@@ -123,6 +123,7 @@ def load_engine(settings: Settings) -> tuple[Engine, ModelInfo]:
         dtype=settings.dtype,
         revision=settings.revision,
     )
+    logging.adopt_libraries()
     log.info("model_loaded", **{name: str(getattr(engine.info, name)) for name in ("name", "device", "dtype")})
     return engine, ModelInfo(name=engine.info.name, revision=engine.info.revision)
 

@@ -20,6 +20,17 @@ def _as_it_was() -> object:
     structlog.reset_defaults()
 
 
+def test_a_library_that_brought_its_own_handler_speaks_in_our_form(capsys: pytest.CaptureFixture[str]) -> None:
+    library = stdlib_logging.getLogger("transformers")
+    logging.configure("json", "info")
+    library.addHandler(stdlib_logging.StreamHandler())
+    library.propagate = False
+    logging.adopt_libraries()
+    library.warning("slow")
+    (line,) = capsys.readouterr().err.splitlines()
+    assert json.loads(line)["event"] == "slow"
+
+
 @pytest.mark.parametrize("form", ["json", "console"])
 def test_a_librarys_traceback_shows_no_local_variable(form: str, capsys: pytest.CaptureFixture[str]) -> None:
     logging.configure(form, "info")  # type: ignore[arg-type]
