@@ -12,7 +12,6 @@ from rich.console import Console
 
 import schemas.export
 from packing import ModelError
-from schemas.events import ModelInfo
 from worker import logging
 from worker.config import ConfigError, LogLevel, Settings
 from worker.consumer import ConsumerError
@@ -153,7 +152,7 @@ def pipe(settings: Settings) -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     engine, model = load_engine(settings)
     try:
-        answer_lines(sys.stdin.fileno(), sink, engine, ModelInfo(name=model.name, revision=model.revision), settings)
+        answer_lines(sys.stdin.fileno(), sink, engine, model, settings)
     except BrokenPipeError:
         # Whoever read the answers has gone; what is still buffered has nowhere to go.
         os._exit(EXIT_FAILED)

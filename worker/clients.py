@@ -5,13 +5,15 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import structlog
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
 from worker.config import ConfigError, Settings
 
 log = structlog.get_logger()
 
 Client = TypeVar("Client")
+
+ROOM_POLL_S = 0.1
 
 
 def client_properties(settings: Settings) -> dict[str, Any]:
@@ -37,6 +39,34 @@ def new_client(make: Callable[[dict[str, Any]], Client], properties: dict[str, A
         raise ConfigError(f"Kafka client properties: {error.args[0].str()}") from None
     except (TypeError, ValueError) as error:
         raise ConfigError(f"Kafka client properties: {error}") from None
+
+
+def new_reader(settings: Settings) -> Consumer:
+    """Make a consumer outside any group: its partitions are assigned by hand, and nothing is ever committed.
+
+    Raises:
+        ConfigError: librdkafka refuses a property.
+    """
+    fixed = {
+        "group.id": f"{settings.group_id}-reader",
+        "enable.auto.commit": False,
+        "isolation.level": "read_committed",
+        "auto.offset.reset": "error",
+    }
+    return new_client(Consumer, client_properties(settings) | settings.consumer_properties | fixed)
+
+
+def enqueue(producer: Producer, **message: Any) -> None:
+    """Produce a message (`Producer.produce`'s own arguments), waiting for room in the client's queue.
+
+    Raises:
+        KafkaException: the client refuses the message.
+    """
+    while True:
+        try:
+            return producer.produce(**message)
+        except BufferError:
+            producer.poll(ROOM_POLL_S)
 
 
 def report(error: KafkaError) -> None:

@@ -13,7 +13,7 @@ from statistics import quantiles
 from typing import Any
 
 import structlog
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
@@ -25,7 +25,7 @@ from schemas.codec import decode_entity_event
 from schemas.events import EntityEvent, ModelInfo
 from worker import corpus as speeches
 from worker import topics
-from worker.clients import client_properties
+from worker.clients import client_properties, new_reader
 from worker.config import Settings, load
 from worker.demo_texts import DemoText, choose
 from worker.embedded import PARTITIONS, embedded_broker
@@ -204,10 +204,7 @@ def _read_back(
     *,
     started: float,
 ) -> None:
-    reader = Consumer(
-        client_properties(settings)
-        | {"group.id": f"{settings.group_id}-reader", "enable.auto.commit": False, "isolation.level": "read_committed"}
-    )
+    reader = new_reader(settings)
     reader.assign(
         [
             TopicPartition(topic.name, number, OFFSET_BEGINNING)

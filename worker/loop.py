@@ -17,7 +17,7 @@ import structlog
 from schemas.events import ModelInfo
 from worker.answers import Writer
 from worker.assignment import Assignment
-from worker.batcher import Closed, MicroBatch, MicroBatcher
+from worker.batcher import Closed, MicroBatch
 from worker.checkpoint import Checkpoint
 from worker.config import Settings
 from worker.consumer import TextConsumer
@@ -26,7 +26,7 @@ from worker.forecast import ForwardTimes
 from worker.forward import Answer, answer_tasks
 from worker.publisher import new_publisher
 from worker.records import Partition
-from worker.tasks import Extractor, Task, read_tasks
+from worker.tasks import Extractor, Task, new_batcher, read_tasks
 from worker.topics import Topics
 
 log = structlog.get_logger()
@@ -86,13 +86,7 @@ class Worker:
         self._run = run
         self._stop = stop
         self._forward_times = ForwardTimes()
-        self._batcher: MicroBatcher[Task] = MicroBatcher(
-            budget_tokens=settings.batch_tokens,
-            max_latency_s=settings.max_latency_ms / 1000,
-            buffer_records=settings.buffer_records,
-            buffer_bytes=settings.buffer_bytes,
-            forward_seconds=self._forward_times.predict,
-        )
+        self._batcher = new_batcher(settings, self._forward_times)
         self._publisher = new_publisher(settings, topics, run=run)
         self._assignment = Assignment()
         self._consumer = TextConsumer(

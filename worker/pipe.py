@@ -17,7 +17,7 @@ from worker.config import Settings
 from worker.forecast import ForwardTimes
 from worker.forward import Answer, answer_tasks
 from worker.records import Partition, Record
-from worker.tasks import Extractor, Failure, Task, read_tasks
+from worker.tasks import Extractor, Failure, Task, new_batcher, read_tasks
 
 STDIN = Partition("stdin", 0)
 CHUNK_BYTES = 65_536
@@ -59,13 +59,7 @@ def pipe(source: int, sink: BinaryIO, engine: Extractor, model: ModelInfo, setti
         OSError: reading or writing failed; a reader that went away is a BrokenPipeError.
     """
     times = ForwardTimes()
-    batcher: MicroBatcher[Task] = MicroBatcher(
-        budget_tokens=settings.batch_tokens,
-        max_latency_s=settings.max_latency_ms / 1000,
-        buffer_records=settings.buffer_records,
-        buffer_bytes=settings.buffer_bytes,
-        forward_seconds=times.predict,
-    )
+    batcher = new_batcher(settings, times)
     lines = Lines(source)
     number = 0
     while not lines.ended or batcher:

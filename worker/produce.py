@@ -11,11 +11,10 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from rich.console import Console
 from rich.progress import Progress
 
-from worker.clients import client_properties, new_client
+from worker.clients import client_properties, enqueue, new_client
 from worker.config import Settings
 from worker.topics import require
 
-POLL_S = 0.1
 PLAIN_LINE_EVERY = 10_000
 
 
@@ -46,7 +45,7 @@ def produce_lines(
     counts: Counter[str] = Counter()
     faults: Counter[str] = Counter()
 
-    def reported(error: KafkaError | None, _: Message[bytes, bytes]) -> None:
+    def reported(error: KafkaError | None, _: Message[bytes, bytes] | None) -> None:
         counts["failed" if error else "produced"] += 1
         if error:
             faults[error.str()] += 1
@@ -56,7 +55,11 @@ def produce_lines(
         for number, line in enumerate(source, start=1):
             value = line.removesuffix(b"\n")
             if value.strip():
-                _produce(producer, topic, value, _key(value, key_field), reported)
+                try:
+                    enqueue(producer, topic=topic, value=value, key=_key(value, key_field), on_delivery=reported)
+                except KafkaException as error:
+                    reported(error.args[0], None)
+                producer.poll(0)
             else:
                 counts["blank"] += 1
             progress.advance(bar, len(line))
@@ -66,19 +69,6 @@ def produce_lines(
     for reason, times in faults.items():
         console.print(f"{times} lines failed: {reason}")
     return counts
-
-
-def _produce(producer: Producer, topic: str, value: bytes, key: bytes | None, reported: object) -> None:
-    while True:
-        try:
-            producer.produce(topic, value=value, key=key, on_delivery=reported)  # type: ignore[arg-type]
-            producer.poll(0)
-            return
-        except BufferError:
-            producer.poll(POLL_S)
-        except KafkaException as error:
-            reported(error.args[0], None)  # type: ignore[operator]
-            return
 
 
 def _key(value: bytes, field: str | None) -> bytes | None:

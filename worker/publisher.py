@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import structlog
 from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from worker.clients import client_properties, new_client
+from worker.clients import client_properties, enqueue, new_client
 from worker.config import Settings
 from worker.records import OutgoingMessage
 from worker.topics import Topics
@@ -240,23 +240,19 @@ def _produce(producer: Producer, messages: Sequence[OutgoingMessage]) -> dict[in
         def reported(error: KafkaError | None, _: Message[bytes, bytes], index: int = index) -> None:
             reports[index] = error
 
-        while True:
-            try:
-                producer.produce(
-                    message.topic,
-                    value=message.value,
-                    key=message.key,
-                    partition=-1 if message.partition is None else message.partition,
-                    timestamp=message.timestamp or 0,
-                    headers=list(message.headers),
-                    on_delivery=reported,
-                )
-                break
-            except BufferError:
-                producer.poll(RETRY_PAUSE_S)
-            except KafkaException as failure:
-                reports[index] = failure.args[0]
-                break
+        try:
+            enqueue(
+                producer,
+                topic=message.topic,
+                value=message.value,
+                key=message.key,
+                partition=-1 if message.partition is None else message.partition,
+                timestamp=message.timestamp or 0,
+                headers=list(message.headers),
+                on_delivery=reported,
+            )
+        except KafkaException as failure:
+            reports[index] = failure.args[0]
         producer.poll(0)
     producer.flush()
     failed = {index: error for index, error in reports.items() if error}

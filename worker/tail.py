@@ -13,7 +13,7 @@ from rich.text import Text
 from schemas.codec import decode_entity_event, decode_text_event
 from schemas.events import EntityEvent, Source
 from schemas.unreadable import Unreadable
-from worker.clients import client_properties, new_client
+from worker.clients import new_reader
 from worker.config import Settings
 from worker.highlight import highlighted, printable
 from worker.topics import require
@@ -49,7 +49,7 @@ def tail_events(
         KafkaException: the topic can't be read.
     """
     require(settings, settings.output_topic)
-    reader = _reader(settings)
+    reader = new_reader(settings)
     texts = SourceTexts(settings)
     try:
         parts = _parts(reader, settings.output_topic, from_start=from_start)
@@ -80,7 +80,7 @@ class SourceTexts:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._consumer = _reader(settings)
+        self._consumer = new_reader(settings)
         self._place: tuple[str, int, int] | None = None
 
     def find(self, source: Source) -> str | None:
@@ -105,18 +105,6 @@ class SourceTexts:
     def close(self) -> None:
         """Leave the broker."""
         self._consumer.close()
-
-
-def _reader(settings: Settings) -> Consumer:
-    properties = client_properties(settings) | settings.consumer_properties
-    fixed = {
-        # Partitions are assigned by hand and nothing is committed: no group of this name ever exists.
-        "group.id": f"{settings.group_id}-tail",
-        "enable.auto.commit": False,
-        "isolation.level": "read_committed",
-        "auto.offset.reset": "error",
-    }
-    return new_client(Consumer, properties | fixed)
 
 
 def _parts(reader: Consumer, topic: str, *, from_start: bool) -> list[TopicPartition]:

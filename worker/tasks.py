@@ -8,7 +8,9 @@ from packing import Document, Result
 from schemas.codec import decode_text_event
 from schemas.events import TextEvent
 from schemas.unreadable import Unreadable
+from worker.batcher import MicroBatcher
 from worker.config import Settings
+from worker.forecast import ForwardTimes
 from worker.records import Partition, Record
 
 
@@ -79,6 +81,17 @@ class Task:
     def arrived(self) -> float:
         """When the record was taken, in seconds."""
         return self.record.arrived
+
+
+def new_batcher(settings: Settings, forward_times: ForwardTimes) -> MicroBatcher[Task]:
+    """Return a batcher of tasks with the bounds that are set."""
+    return MicroBatcher(
+        budget_tokens=settings.batch_tokens,
+        max_latency_s=settings.max_latency_ms / 1000,
+        buffer_records=settings.buffer_records,
+        buffer_bytes=settings.buffer_bytes,
+        forward_seconds=forward_times.predict,
+    )
 
 
 def failure_of(stage: str, error: Exception) -> Failure:
