@@ -1,0 +1,1 @@
+"""Attention of every segment to itself, on the flat stream."""

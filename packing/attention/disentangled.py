@@ -19,7 +19,7 @@ from packing.pack import Group
 REACH = 512
 """Distances below this are kept laid out; the tables for a longer segment are laid out when it comes."""
 
-TILE = 96
+TILE = 64
 """Rows of a tile in long segments: products with the tables cover `length + TILE` distances instead of twice the
 length."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -31,14 +32,24 @@ class Encoder(Protocol):
         """Return the hidden states, `[T, D]`; those of the tokens that round the pack up are any finite numbers."""
 
 
-def flat_encoder(model: Any, dtype: torch.dtype) -> Encoder:
-    """Lay out a `transformers` encoder for the flat stream.
+def flat_encoder(model: Any, dtype: torch.dtype) -> tuple[Encoder, str | None]:
+    """Lay out a `transformers` encoder for the flat stream, or else run it on padded batches of like length.
 
-    Raises:
-        Unpackable: Its type, or something in its configuration, isn't covered.
+    Args:
+        model: The module; what is returned may hold its weights, and leaves them as they are.
+        dtype: Of the weights.
+
+    Returns:
+        The encoder, and why it isn't packed; None if it is.
     """
     kind = model.config.model_type
-    if kind not in PACKED:
-        raise Unpackable(f"encoders of type {kind} aren't packed")
-    encoder: Encoder = import_module(PACKED[kind]).build(model, dtype)
-    return encoder
+    if kind in PACKED:
+        try:
+            return import_module(PACKED[kind]).build(model, dtype), None
+        except Unpackable as reason:
+            why = str(reason)
+    else:
+        why = f"encoders of type {kind} aren't packed"
+    from packing.encoders.padded import PaddedEncoder
+
+    return PaddedEncoder(model if model.dtype == dtype else copy.deepcopy(model), dtype), why

@@ -8,31 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 from transformers.activations import ACT2FN
 
 from packing.attention.disentangled import PositionTables, attend
+from packing.encoders.activation import activated
+from packing.encoders.norm import Norm
 from packing.linear import Linear
 from packing.pack import Pack
-
-
-@dataclass(frozen=True, slots=True)
-class Norm:
-    """A layer norm's weights."""
-
-    weight: Tensor
-    bias: Tensor
-    epsilon: float
-
-    @classmethod
-    def of(cls, module: nn.LayerNorm, dtype: torch.dtype) -> Norm:
-        """Copy a module's weights in `dtype`."""
-        return cls(_held(module.weight, dtype), _held(module.bias, dtype), module.eps)
-
-    def __call__(self, x: Tensor) -> Tensor:
-        """Return the normalised rows."""
-        return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.epsilon)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +74,7 @@ class DebertaEncoder:
         projection = embeddings.embed_proj
         self._projection = None if projection is None else Linear.of(dtype, projection)
         self._norm = Norm.of(embeddings.LayerNorm, torch.float32)
-        # every activation but the exact GELU, which the product carries out, is the library's own function
-        self._activation = None if config.hidden_act == "gelu" else ACT2FN[config.hidden_act]
+        self._activated = activated(config.hidden_act)
         relative = encoder.get_rel_embedding()
         self._layers = [_layer(layer, relative, dtype) for layer in encoder.layer]
         self._convolution = None if encoder.conv is None else _convolution(encoder.conv, dtype)
@@ -102,8 +85,7 @@ class DebertaEncoder:
         for number, layer in enumerate(self._layers):
             context = attend(layer.qkv(states), pack.groups, self._heads, layer.tables)
             states = layer.attention_norm(layer.attention_out.added_to(states, context))
-            wide = layer.wide(states, "gelu") if self._activation is None else self._activation(layer.wide(states))
-            states = layer.norm(layer.narrow.added_to(states, wide))
+            states = layer.norm(layer.narrow.added_to(states, self._activated(layer.wide, states)))
             if number == 0 and self._convolution is not None:
                 states = self._convolution(embeddings, states, pack)
         return states
@@ -120,7 +102,11 @@ class DebertaEncoder:
 
 
 def build(model: Any, dtype: torch.dtype) -> DebertaEncoder:
-    """Lay out a `DebertaV2Model`; every configuration of it is covered."""
+    """Lay out a `DebertaV2Model`.
+
+    Raises:
+        Unpackable: Its activation isn't covered.
+    """
     return DebertaEncoder(model, dtype)
 
 
