@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from packing.overlap import Candidate
 from packing.prompts import Prompt
 from packing.tokenizer import IntArray
+
+if TYPE_CHECKING:
+    from torch import Tensor  # importing this module shall not import torch
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,4 +45,23 @@ class Forward(Protocol):
         Raises:
             BadScores: A score is NaN or infinite.
             TooManyEntities: The rows of a document have more than `MAX_CANDIDATES` such spans together.
+        """
+
+
+class LogitForward(Forward, Protocol):
+    """A forward that can be compared with another.
+
+    Attributes:
+        width: Most words of a span; None of a token-level model.
+        padding: Why the encoder reads padded batches; None if it reads a flat stream.
+    """
+
+    width: int | None
+    padding: str | None
+
+    def logits(self, rows: Sequence[Row]) -> list[Tensor]:
+        """Return each row's logits, float32.
+
+        They are `[W, K, C]` of the spans of `k + 1` words from word `w`, those past the last word being any numbers, or
+        `[W, C, 3]` of words as start, end and inside of an entity.
         """

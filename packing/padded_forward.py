@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from packing import decode
+from packing.decode import Answers
 from packing.forward import Row
 from packing.overlap import Candidate
 
@@ -42,7 +41,8 @@ class PaddedForward:
         self._device = next(gliner.model.parameters()).device
         self._pad_id = gliner.data_processor.transformer_tokenizer.pad_token_id or 0
         self._pooling = getattr(config, "subtoken_pooling", "first")
-        self._width = None if config.span_mode == "token_level" else int(config.max_width)
+        self.padding: str | None = "the library's own forward pads"
+        self.width = None if config.span_mode == "token_level" else int(config.max_width)
         self._bi_encoder = bool(getattr(config, "labels_encoder", None))
         if self._bi_encoder:
             self._label_pad_id = gliner.data_processor.labels_tokenizer.pad_token_id or 0
@@ -52,28 +52,34 @@ class PaddedForward:
     @torch.inference_mode()
     def candidates(self, rows: Sequence[Row]) -> list[list[Candidate]]:
         """See `Forward.candidates`."""
-        found: list[list[Candidate]] = [[] for _ in rows]
-        counts: Counter[int] = Counter()  # candidates by document
-        decoded = decode.token_candidates if self._width is None else decode.span_candidates
+        answers = Answers(rows, self.width)
+        for i, logits in self._scored(rows):
+            words, widths, labels = logits.shape
+            answers.add(logits.float().flatten(), [(words, widths, labels)], [i])
+        return answers.candidates()
+
+    @torch.inference_mode()
+    def logits(self, rows: Sequence[Row]) -> list[Tensor]:
+        """See `LogitForward.logits`."""
+        found = dict(self._scored(rows))
+        return [found[i].float() for i in range(len(rows))]
+
+    def _scored(self, rows: Sequence[Row]) -> Iterator[tuple[int, Tensor]]:
+        """Yield the rows' logits, `[W, K, C]` or `[W, C, 3]`, without the padding, and which row's they are."""
         lengths = [len(row.prompt.ids) + len(row.ids) + len(self._suffix) for row in rows]
         for batch in batches(lengths, self._batch_tokens):
-            logits = self._logits([rows[i] for i in batch], max(lengths[i] for i in batch))
-            for i, row_logits in zip(batch, logits, strict=True):
+            padded = self._logits([rows[i] for i in batch], max(lengths[i] for i in batch))
+            for i, logits in zip(batch, padded, strict=True):
                 words, labels = len(rows[i].counts), len(rows[i].prompt.labels)
-                # span [B, W, K, C], token [B, W, C, 3]: cut off the padding
-                own = row_logits[:words, :labels] if self._width is None else row_logits[:words, :, :labels]
-                document = rows[i].document
-                found[i] = decoded(own, rows[i].thresholds, decode.MAX_CANDIDATES - counts[document])
-                counts[document] += len(found[i])
-        return found
+                yield i, logits[:words, :labels] if self.width is None else logits[:words, :, :labels]
 
     def _logits(self, rows: Sequence[Row], length: int) -> Tensor:
         """Return `[B, W, K, C]` of a span model or `[B, W, C, 3]` of a token-level one, padded."""
         inputs = self._sequences(rows, length)
         word_lengths = [len(row.counts) for row in rows]
         inputs["text_lengths"] = torch.tensor(word_lengths)[:, None]
-        if self._width is not None:
-            inputs |= _spans(word_lengths, self._width)
+        if self.width is not None:
+            inputs |= _spans(word_lengths, self.width)
         inputs = {name: value.to(self._device) for name, value in inputs.items()}
         if self._bi_encoder:
             inputs |= self._labels(rows)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
-from packing.tokenizer import SubTokenizer, legible
+import numpy as np
+
+from packing.tokenizer import IntArray, SubTokenizer, legible
 
 CACHED_LABEL_SETS = 256
 """Label sets whose prompts are remembered; a stream asks for a few sets again and again."""
@@ -25,12 +27,19 @@ class Prompt:
         labels: The labels by the names they were asked with.
         ids: The sequence up to the text: prefix, each label after its marker, separator.
         label_ids: For a bi-encoder a sequence for each label, else empty.
+        marks: Where in `ids` each label's marker is, none for a bi-encoder, int32 `[C]`.
+        array: `ids`, int32.
     """
 
     first: int
     labels: tuple[str, ...]
     ids: tuple[int, ...]
     label_ids: tuple[tuple[int, ...], ...] = ()
+    marks: IntArray = field(default_factory=lambda: np.empty(0, np.int32), compare=False)
+    array: IntArray = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "array", np.array(self.ids, np.int32))
 
 
 class PromptChoice(NamedTuple):
@@ -128,5 +137,8 @@ class Prompts:
         return [*ends, len(encoded)]
 
     def _prompt(self, first: int, labels: list[str], encoded: list[tuple[int, ...]]) -> Prompt:
+        prefix = self._tokenizer.prefix
         marked = (i for ids in encoded for i in (*self._ent, *ids))
-        return Prompt(first, tuple(labels), (*self._tokenizer.prefix, *marked, *self._sep))
+        sizes = [len(self._ent) + len(ids) for ids in encoded]
+        marks = len(prefix) + np.cumsum([0, *sizes[:-1]], dtype=np.int32)
+        return Prompt(first, tuple(labels), (*prefix, *marked, *self._sep), marks=marks)

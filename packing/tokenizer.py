@@ -46,7 +46,7 @@ class SubTokenizer:
         """
         serialised = tokenizer.backend_tokenizer.to_str()
         self._marking = _unlimited(serialised)
-        self._literal = _unlimited(_with_special(serialised, markers))
+        self._literal = _unlimited(_with_special_apart(serialised, markers))
         self._literal.encode_special_tokens = True
         probe = self._marking.encode(["a"], is_pretokenized=True, add_special_tokens=False).ids
         framed = self._marking.encode(["a"], is_pretokenized=True).ids
@@ -81,9 +81,18 @@ def _unlimited(serialised: str) -> Tokenizer:
     return copy
 
 
-def _with_special(serialised: str, markers: Sequence[str]) -> str:
-    # Older models carry their markers as ordinary added tokens, which `encode_special_tokens` doesn't cover.
+def _with_special_apart(serialised: str, markers: Sequence[str]) -> str:
+    """Return the tokenizer with nothing special to be found in text once `encode_special_tokens` is on."""
     state = json.loads(serialised)
+    # Older models carry their markers as ordinary added tokens, which `encode_special_tokens` doesn't cover.
     for token in state["added_tokens"]:
         token["special"] = token["special"] or token["content"] in markers
+    if state["model"]["type"] == "Unigram":
+        # Its vocabulary holds the special tokens too, and they would match like any piece. A space never does:
+        # SentencePiece writes it as another character.
+        special = {token["content"] for token in state["added_tokens"] if token["special"]}
+        pieces = state["model"]["vocab"]
+        found = {piece for piece, _ in pieces} & special
+        state["model"]["vocab"] = [[f" {piece}" if piece in found else piece, score] for piece, score in pieces]
+        state["added_tokens"] = [token for token in state["added_tokens"] if token["content"] not in found]
     return json.dumps(state)

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
+from torch import Tensor
 
 from packing import Document, Engine
 from packing.engine import _rows
+from packing.heads.labels import CAPACITY
 from packing.overlap import select
-from packing.padded_forward import BATCH_TOKENS
+from packing.pack import Pack
+from packing.packed_forward import PackedForward
 from packing.prompts import Prompts
 from tests.packing.conftest import Load
 from tests.packing.planted import planted
@@ -115,23 +116,26 @@ def test_a_text_that_fits_beside_all_its_labels_is_read_with_them_at_once(load: 
 
 
 @pytest.mark.parametrize("name", ["bi-encoder span", "bi-encoder token"])
-def test_a_bi_encoder_reads_as_many_labels_as_come_in_bounded_batches(
+def test_a_bi_encoder_reads_as_many_labels_as_come_in_bounded_packs(
     load: Load, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine, gliner = load(name)
-    document = Document(TEXT, [f"kind {i} {'of thing ' * (i % 4)}" for i in range(300)], 0.6, "multi")
-    encoder, shapes = engine._forward._model.token_rep_layer, []  # type: ignore[attr-defined]
-    encode = encoder.encode_labels
+    forward = engine._forward
+    assert isinstance(forward, PackedForward)
+    labels = forward.head.label_weights
+    assert labels is not None
+    document = Document(TEXT, [f"kind {i} {'of thing ' * (i % 4)}" for i in range(600)], 0.6, "multi")
+    encode, sizes = labels._encode, []
 
-    def watched(ids: Any, mask: Any) -> Any:
-        shapes.append(ids.numel())
-        return encode(ids, mask)
+    def watched(pack: Pack) -> Tensor:
+        sizes.append(len(pack.ids))
+        return encode(pack)
 
-    monkeypatch.setattr(encoder, "encode_labels", watched)
+    monkeypatch.setattr(labels, "_encode", watched)
     (result,) = engine.extract([document])
     assert_same(result, library_answer(gliner, document))
-    assert len(shapes) > 1
-    assert max(shapes) <= BATCH_TOKENS["cpu"]
+    assert len(sizes) > 1
+    assert max(sizes) <= CAPACITY
     assert engine.extract([document]) == [result]
 
 
