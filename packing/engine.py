@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +28,10 @@ class ModelInfo:
         architecture: The model library's class and the encoder's type.
         device: Where it runs, as torch names it: `cpu`, `cuda` (the current one), `cuda:1`.
         dtype: The dtype of its weights, such as `float32`.
+        backend: `packed` (no padding anywhere), `packed heads` (the encoder pads within buckets of like length) or
+            `padded` (the library's own forward, likewise).
+        why: Why this backend and this dtype, in a line.
+        steps: Why not the faster ones, a line each; what the self-test at the start found.
         max_words: Most words that it reads at once.
         max_tokens: Most sub-tokens that it reads at once, prompt and special tokens included.
         max_width: Longest entity in words; of a token-level model, the longest that windows are laid out for.
@@ -39,6 +43,9 @@ class ModelInfo:
     architecture: str
     device: str
     dtype: str
+    backend: str
+    why: str
+    steps: tuple[str, ...]
     max_words: int
     max_tokens: int
     max_width: int
@@ -85,35 +92,39 @@ class Engine:
         Args:
             model: A folder, read without any network, or a name on the hub (offline under `HF_HUB_OFFLINE`).
             device: `auto` (the current CUDA device where there is one, else the CPU) or a torch device's name.
-            dtype: `auto` (bfloat16 on CUDA, else float32), `float32`, `bfloat16` or `float16`.
+            dtype: `float32`, `bfloat16`, `float16`, or `auto`: the fastest that a self-test against the library's own
+                answers allows. `info` says which and why.
             revision: The hub's branch, tag or commit; for a folder merely its name in `info`.
 
         Raises:
             ModelError: The model, device or dtype can't be used; the message is one line that says why.
         """
-        from packing import loading  # here, for torch takes seconds to import
+        from packing import loading, precision, self_test  # here, for torch takes seconds to import
         from packing.padded_forward import PaddedForward
 
         torch_device = loading.resolve_device(device)
-        torch_dtype = loading.resolve_dtype(dtype, torch_device)
+        precisions = precision.candidates(dtype, torch_device)
         folder = loading.resolve_folder(model, revision)
         local = Path(model).is_dir()
-        gliner = loading.load_gliner(folder, torch_device, torch_dtype, local=local)
+        gliner = loading.load_gliner(folder, torch_device, local=local)
         config, processor = gliner.config, gliner.data_processor
         with loading.model_errors(f"the model in {str(folder)!r} can't be used"):
             content_hash = loading.content_hash(folder)
+            tokenizer = SubTokenizer(processor.transformer_tokenizer, (config.ent_token, config.sep_token))
             info = ModelInfo(
                 name=folder.resolve().name if local else str(model),
                 revision=revision or content_hash,
                 content_hash=content_hash,
                 architecture=f"{type(gliner).__name__}/{config.encoder_config.model_type}",
                 device=str(torch_device),
-                dtype=str(torch_dtype).removeprefix("torch."),
+                dtype="float32",
+                backend="padded",
+                why="before the self-test",
+                steps=(),
                 max_words=int(config.max_len),
                 max_tokens=loading.token_limit(gliner),
                 max_width=int(config.max_width),
             )
-            tokenizer = SubTokenizer(processor.transformer_tokenizer, (config.ent_token, config.sep_token))
             bi_encoder = bool(getattr(config, "labels_encoder", None))
             prompts = Prompts(
                 tokenizer,
@@ -123,13 +134,26 @@ class Engine:
                 label_tokenizer=SubTokenizer(processor.labels_tokenizer, ()) if bi_encoder else None,
                 max_label_tokens=loading.label_token_limit(gliner) if bi_encoder else 0,
             )
-            return cls(
+            engine = cls(
                 info=info,
                 split_words=processor.words_splitter,
                 tokenizer=tokenizer,
                 prompts=prompts,
                 forward=PaddedForward(gliner, tokenizer.suffix),
             )
+            documents = [Document(text, self_test.LABELS) for text in self_test.TEXTS]
+            chosen = self_test.choose(gliner, _rows(engine.prepare(documents)), precisions, tokenizer.suffix)
+            engine._forward = chosen.forward
+            engine.info = replace(
+                info,
+                dtype=str(chosen.dtype).removeprefix("torch."),
+                backend=chosen.backend,
+                why=chosen.why,
+                steps=chosen.steps,
+            )
+        del gliner, processor
+        loading.give_back()
+        return engine
 
     def extract(self, documents: Sequence[Document]) -> list[Result]:
         """Return the documents' results, in order. See `prepare` and `infer` for what may be raised."""

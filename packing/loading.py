@@ -2,33 +2,44 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import torch
 from gliner import GLiNER
 from huggingface_hub import snapshot_download, try_to_load_from_cache
 from huggingface_hub.errors import HFValidationError
 from safetensors import safe_open
+from transformers import PreTrainedModel
 
 from packing.errors import ModelError
 
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+try:
+    from transformers.initialization import no_init_weights
+except ImportError:  # transformers before 5
+    from transformers.modeling_utils import no_init_weights  # type: ignore[attr-defined, no-redef]
 
 TOKENS_PER_WORD = 5
 """Sub-tokens per word that a window allows for where neither tokenizer nor positions set a limit. Prose has
 1.2 to 2; more keeps whole what the library reads whole, and bounds the memory that attention takes."""
 
+_KINDS: Final = ("UniEncoderSpanGLiNER", "UniEncoderTokenGLiNER", "BiEncoderSpanGLiNER", "BiEncoderTokenGLiNER")
+"""The library's classes that find named entities and nothing else."""
+
 _HASHED = (".json", ".txt", ".model")  # configurations, vocabularies, tokenizers, also those of the labels
 _NOT_HASHED = "metrics.json"  # says how good the model is, doesn't change an answer
-_WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 # First position of a token is the padding's number plus one, in these models' position tables.
-_OFFSET_POSITIONS = ("roberta", "xlm-roberta", "camembert", "xlm-roberta-xl", "mpnet", "longformer")
+_OFFSET_POSITIONS = (
+    *("roberta", "xlm-roberta", "camembert", "xlm-roberta-xl", "mpnet", "longformer"),
+    *("roberta-prelayernorm", "xmod", "ibert", "data2vec-text", "luke", "esm"),
+)
 _RELATIVE_POSITIONS = ("t5", "mt5", "umt5")
 
 
@@ -40,15 +51,6 @@ def resolve_device(name: str) -> torch.device:
         device = torch.device(name)
         torch.ones(1, device=device).item()  # `meta` is a device too, but one that holds no numbers
     return device
-
-
-def resolve_dtype(name: str, device: torch.device) -> torch.dtype:
-    """Return the dtype by its name; `auto` is `bfloat16` on `cuda`, else `float32`."""
-    if name == "auto":
-        return torch.bfloat16 if device.type == "cuda" else torch.float32
-    if name not in DTYPES:
-        raise ModelError(f"unknown dtype {name!r}: must be auto, {', '.join(DTYPES)}")
-    return DTYPES[name]
 
 
 def resolve_folder(model: str | Path, revision: str | None) -> Path:
@@ -67,33 +69,36 @@ def resolve_folder(model: str | Path, revision: str | None) -> Path:
     except Exception as error:
         offline = " (HF_HUB_OFFLINE is set)" if os.environ.get("HF_HUB_OFFLINE") else ""
         raise ModelError(
-            f"model {str(model)!r} is no folder here and can't be had from the hub{offline}: {_line(error)}"
+            f"model {str(model)!r} is no folder here and can't be had from the hub{offline}: {one_line(error)}"
         ) from error
 
 
-def load_gliner(folder: Path, device: torch.device, dtype: torch.dtype, *, local: bool) -> Any:
-    """Load a named-entity GLiNER from its folder, in eval mode.
+def load_gliner(folder: Path, device: torch.device, *, local: bool) -> Any:
+    """Load a named-entity GLiNER from its folder, in float32 and eval mode.
 
     A folder may leave the tokenizer or the encoder's configuration to the base model that it names.
 
     Args:
         folder: The model's files.
         device: Where it shall run.
-        dtype: Of its weights.
         local: Take what the folder leaves to its base from the hub's cache alone, without any network.
 
     Raises:
         ModelError: It isn't one, is of another kind, or lacks files or weights.
     """
-    config = _read_config(folder)
-    _check_kind(folder, config)
+    config = read_config(folder)
+    if not any((folder / name).is_file() for name in WEIGHTS):
+        raise ModelError(f"{str(folder)!r} has no weights: neither {' nor '.join(WEIGHTS)}")
+    check_kind(str(folder), config)
     try:
-        gliner = GLiNER.from_pretrained(str(folder), local_files_only=local, map_location="cpu", dtype=torch.float32)
+        gliner = _build(folder, local=local)
     except Exception as error:
         why = _absent_base(folder, config)
         if why is None or not local:
-            why = ": ".join(filter(None, (why, _line(error))))
+            why = ": ".join(filter(None, (why, one_line(error))))
         raise ModelError(f"the model in {str(folder)!r} can't be loaded: {why}") from error
+    if type(gliner).__name__ not in _KINDS:
+        raise ModelError(f"{str(folder)!r} is a {type(gliner).__name__}, which isn't supported")
     if missing := _missing_weights(gliner.model, folder):
         raise ModelError(
             f"the weights in {str(folder)!r} lack {len(missing)} of the model's tensors, such as {missing[0]}"
@@ -102,7 +107,7 @@ def load_gliner(folder: Path, device: torch.device, dtype: torch.dtype, *, local
         tokenizer = getattr(gliner.data_processor, name, None)
         if tokenizer is not None and not getattr(tokenizer, "is_fast", False):
             raise ModelError(f"the model in {str(folder)!r} has no fast {name} (tokenizer.json)")
-    gliner.model.to(device=device, dtype=dtype).eval()
+    gliner.model.to(device=device, dtype=torch.float32).eval()
     return gliner
 
 
@@ -139,7 +144,7 @@ def content_hash(folder: Path) -> str:
     digest = hashlib.sha256()
     names = {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}
     for name in sorted(names, key=Path.as_posix):
-        hashed = str(name) in _WEIGHTS or (name.suffix in _HASHED and name.name != _NOT_HASHED)
+        hashed = str(name) in WEIGHTS or (name.suffix in _HASHED and name.name != _NOT_HASHED)
         if hashed and not any(part.startswith(".") for part in name.parts):
             with (folder / name).open("rb") as file:
                 digest.update(name.as_posix().encode() + b"\0" + hashlib.file_digest(file, "sha256").digest())
@@ -154,35 +159,80 @@ def model_errors(what: str) -> Iterator[None]:
     except ModelError:
         raise
     except Exception as error:
-        raise ModelError(f"{what}: {_line(error)}") from error
+        raise ModelError(f"{what}: {one_line(error)}") from error
 
 
-def _read_config(folder: Path) -> dict[str, Any]:
+def give_back() -> None:
+    """Give memory that was freed back to the system, where the C library can: glibc keeps it otherwise."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
+    if trim is not None:
+        trim(0)
+
+
+def _build(folder: Path, *, local: bool) -> Any:
+    """Make the library's object, without drawing the random numbers that the file's weights then replace.
+
+    Drawing them took 33 of the 35 seconds in which a base-size ModernBERT was loaded, and three of five for a
+    DeBERTa (measured).
+    """
+
+    def build() -> Any:
+        return GLiNER.from_pretrained(str(folder), local_files_only=local, map_location="cpu", dtype=torch.float32)
+
+    with no_init_weights():
+        gliner = build()
+    if _missing_weights(gliner.model, folder):
+        return build()  # a tensor may stand for another one that is tied to it, which is left undone above
+    for module in gliner.model.modules():
+        if isinstance(module, PreTrainedModel):
+            module.tie_weights()
+    return gliner
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """Return what `gliner_config.json` holds.
+
+    Raises:
+        ModelError: There is none, or it holds no JSON object.
+    """
     try:
         config = json.loads((folder / "gliner_config.json").read_text("utf-8"))
     except FileNotFoundError:
         raise ModelError(f"{str(folder)!r} is no GLiNER model: it has no gliner_config.json") from None
     except (OSError, ValueError) as error:
-        raise ModelError(f"gliner_config.json in {str(folder)!r} can't be read: {_line(error)}") from error
+        raise ModelError(f"gliner_config.json in {str(folder)!r} can't be read: {one_line(error)}") from error
     if not isinstance(config, dict):
         raise ModelError(f"gliner_config.json in {str(folder)!r} can't be read: it holds no JSON object")
     return config
 
 
-def _check_kind(folder: Path, config: dict[str, Any]) -> None:
-    if not any((folder / name).is_file() for name in _WEIGHTS):
-        raise ModelError(f"{str(folder)!r} has no weights: neither {' nor '.join(_WEIGHTS)}")
-    unsupported = {
-        "relations_layer": "a relation-extraction",
-        "labels_decoder": "a generative",
-        "represent_spans": "a token-level model with span representations, a",
-        "precomputed_prompts_mode": "a fixed-label (precomputed prompts)",
-    }
-    for key, kind in unsupported.items():
-        if config.get(key):
-            raise ModelError(f"{str(folder)!r} is {kind} GLiNER ({key}), which isn't supported")
-    if config.get("model_type") == "gliner_streaming_span":
-        raise ModelError(f"{str(folder)!r} is a streaming GLiNER, which isn't supported")
+def check_kind(name: str, config: dict[str, Any]) -> None:
+    """Refuse a GLiNER that finds something else than named entities, or that can't be run from its files alone.
+
+    Args:
+        name: The model's folder or name, for the message.
+        config: What `read_config` returned.
+
+    Raises:
+        ModelError: It is of such a kind; the message says which.
+    """
+    # As the library tells them apart: an empty name makes one of these kinds too, and a kind may be named outright.
+    kind_named = str(config.get("model_type") or "")
+    unsupported = (
+        ("relations_layer", config.get("relations_layer") is not None, "a relation-extraction"),
+        ("labels_decoder", config.get("labels_decoder") is not None, "a generative"),
+        ("represent_spans", bool(config.get("represent_spans")), "a token-level model with span representations, a"),
+        ("precomputed_prompts_mode", bool(config.get("precomputed_prompts_mode")), "a fixed-label"),
+        ("model_type", "relex" in kind_named, "a relation-extraction"),
+        ("model_type", "decoder" in kind_named, "a generative"),
+        ("model_type", "streaming" in kind_named, "a streaming"),
+    )
+    for key, found, kind in unsupported:
+        if found:
+            raise ModelError(f"{name!r} is {kind} GLiNER ({key}), which isn't supported")
+    for part in ("encoder_config", "labels_encoder_config"):
+        if isinstance(config.get(part), dict) and config[part].get("auto_map"):
+            raise ModelError(f"{name!r} needs code from the hub to run ({part}.auto_map), which isn't supported")
 
 
 def _absent_base(folder: Path, config: dict[str, Any]) -> str | None:
@@ -218,7 +268,7 @@ def _is_here(base: str, file: str) -> bool:
 def _missing_weights(model: torch.nn.Module, folder: Path) -> list[str]:
     """Name the tensors that no file gave: the library leaves them at random values without a word."""
     state = model.state_dict()
-    file = next(folder / name for name in _WEIGHTS if (folder / name).is_file())
+    file = next(folder / name for name in WEIGHTS if (folder / name).is_file())
     if file.suffix == ".safetensors":
         with safe_open(file, framework="pt") as weights:
             given = set(weights.keys()) | set(weights.metadata() or {})
@@ -228,6 +278,7 @@ def _missing_weights(model: torch.nn.Module, folder: Path) -> list[str]:
     return [name for name, tensor in state.items() if name not in given and tensor.data_ptr() not in shared]
 
 
-def _line(error: BaseException) -> str:
+def one_line(error: BaseException) -> str:
+    """Return what an exception says, as one line of some 200 characters at most."""
     text = " ".join(str(error).split())
     return (text[:200] + "…") if len(text) > 200 else text or type(error).__name__

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from packing import BadScores, Document, Engine, Overlap, TooManyEntities, decode
 from packing.engine import _rows
 from packing.overlap import select
+from packing.packed_forward import PackedForward
 from packing.padded_forward import MOST_PADDING, batches
 from tests.packing.conftest import Load
 from tests.packing.planted import planted
@@ -131,13 +132,16 @@ def test_a_threshold_of_one_silences_its_label_alone(engine: Engine) -> None:
     assert {entity.label for entity in entities} == {"location", "organization"}
 
 
-def test_scores_that_are_no_numbers_are_an_error(tmp_path_factory: Any, load: Load) -> None:
-    from tests.packing import tiny_models
-
-    engine = Engine.load(tiny_models.build(tmp_path_factory.mktemp("nan"), "bert"))
-    gliner = engine._forward._gliner  # type: ignore[attr-defined]
-    with torch.no_grad():
-        gliner.model.prompt_rep_layer[0].weight.fill_(float("nan"))
+@pytest.mark.parametrize("name", ["bert span", "bert token"])
+@pytest.mark.parametrize("number", [torch.nan, torch.inf, -torch.inf])
+def test_scores_that_are_no_numbers_are_an_error(
+    load: Load, name: str, number: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, _ = load(name)
+    forward = engine._forward
+    assert isinstance(forward, PackedForward)
+    encoder = forward.encoder
+    monkeypatch.setattr(forward, "encoder", lambda pack: torch.full_like(encoder(pack), number))
     with pytest.raises(BadScores):
         engine.extract([Document("Angela Merkel", LABELS)])
 

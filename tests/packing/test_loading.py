@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch
+from gliner import GLiNER
 from safetensors.torch import load_file, save_file
 from transformers import AutoTokenizer
 
@@ -75,7 +77,11 @@ def test_a_name_that_the_hub_does_not_give(monkeypatch: pytest.MonkeyPatch) -> N
         ({"labels_decoder": "gpt2"}, "generative"),
         ({"represent_spans": True}, "span representations"),
         ({"precomputed_prompts_mode": True}, "fixed-label"),
+        ({"relations_layer": ""}, "relation-extraction"),
+        ({"labels_decoder": ""}, "generative"),
         ({"model_type": "gliner_streaming_span"}, "streaming"),
+        ({"model_type": "gliner_uni_encoder_token_relex"}, "relation-extraction"),
+        ({"model_type": "gliner_uni_encoder_span_decoder"}, "generative"),
     ],
 )
 def test_another_kind_of_gliner_is_refused_by_name(
@@ -84,6 +90,20 @@ def test_another_kind_of_gliner_is_refused_by_name(
     message = refusal(changed(**config))
     assert kind in message
     assert "isn't supported" in message
+
+
+def test_a_kind_of_gliner_that_is_not_known_is_refused_by_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class RiddleGLiNER:
+        model = torch.nn.Module()
+
+    monkeypatch.setattr(GLiNER, "from_pretrained", lambda *_, **__: RiddleGLiNER())
+    assert "is a RiddleGLiNER, which isn't supported" in refusal(folder)
+
+
+def test_a_model_never_runs_code_from_the_hub(changed: Callable[..., Path], folder: Path) -> None:
+    saved = json.loads((folder / "gliner_config.json").read_text())["encoder_config"]
+    foreign = saved | {"auto_map": {"AutoModel": "somebody/code--modeling.Model"}}
+    assert "needs code from the hub to run (encoder_config.auto_map)" in refusal(changed(encoder_config=foreign))
 
 
 def test_missing_weights_are_an_error_and_never_random_numbers(changed: Callable[..., Path]) -> None:
@@ -110,7 +130,7 @@ def test_a_wrong_device_or_dtype(folder: Path) -> None:
 
 
 def test_the_model_says_what_it_is(folder: Path) -> None:
-    info = Engine.load(folder, device="cpu").info
+    info = Engine.load(folder, device="cpu", dtype="float32").info
     assert (info.name, info.device, info.dtype) == (folder.name, "cpu", "float32")
     assert (info.max_words, info.max_tokens, info.max_width) == (384, 512, 12)
     assert info.architecture == "UniEncoderSpanGLiNER/bert"
@@ -185,6 +205,34 @@ def test_only_a_model_from_the_hub_may_take_its_bases_tokenizer_from_there(
     assert asked == [("somebody/base", not hub)]
 
 
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Refuse every connection, and return who was asked for."""
+    asked: list[Any] = []
+
+    def refuse(*target: Any, **_: Any) -> None:
+        asked.append(target)
+        raise OSError("no network here")
+
+    for name in ("create_connection", "getaddrinfo"):
+        monkeypatch.setattr(socket, name, refuse)
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    return asked
+
+
+def test_a_whole_folder_loads_without_asking_any_network(folder: Path, calls: list[Any]) -> None:
+    with pytest.raises(OSError, match="no network"):
+        socket.create_connection(("127.0.0.1", 9))
+    calls.clear()
+    Engine.load(folder, device="cpu", dtype="float32")
+    assert calls == []
+
+
+def test_a_folder_without_tokenizer_asks_no_network_either(changed: Callable[..., Path], calls: list[Any]) -> None:
+    assert "it has no tokenizer of its own" in refusal(without_tokenizer(changed(model_name="nobody/base")))
+    assert calls == []
+
+
 def test_a_tokenizer_that_deletes_plain_letters_is_an_error_of_the_model(changed: Callable[..., Path]) -> None:
     copy = changed()
     saved = json.loads((copy / "tokenizer.json").read_text())
@@ -204,6 +252,52 @@ def test_a_relative_position_model_has_no_limit_in_tokens_but_a_bound(tmp_path: 
     assert Engine.load(tiny_models.build(tmp_path / "free", "deberta-v2")).info.max_tokens == 5 * 384
     limited = tiny_models.build(tmp_path / "limited", "deberta-v2", model_max_length=200)
     assert Engine.load(limited).info.max_tokens == 200
+
+
+@pytest.mark.parametrize(
+    ("family", "encoder", "limit"),
+    [
+        ("bert", {}, 512),
+        ("bert", {"max_position_embeddings": 300}, 300),
+        ("roberta", {}, 512),
+        ("xlm-roberta", {"max_position_embeddings": 102}, 100),
+        ("modernbert", {}, 8192),
+        ("deberta-v2", {"position_biased_input": True}, 512),
+    ],
+)
+def test_a_table_of_positions_is_a_limit(
+    family: tiny_models.Family, encoder: dict[str, Any], limit: int, tmp_path: Path
+) -> None:
+    gliner = loading.load_gliner(tiny_models.build(tmp_path, family, encoder=encoder), torch.device("cpu"), local=True)
+    assert loading.token_limit(gliner) == limit
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta", "modernbert", "deberta-v2"])
+def test_weights_and_buffers_are_the_librarys(family: tiny_models.Family, tmp_path: Path) -> None:
+    folder = tiny_models.build(tmp_path, family)
+    ours = loading.load_gliner(folder, torch.device("cpu"), local=True).model
+    theirs = GLiNER.from_pretrained(str(folder), local_files_only=True).model
+    for tensors in ("named_parameters", "named_buffers"):
+        found, expected = dict(getattr(ours, tensors)()), dict(getattr(theirs, tensors)())
+        assert found.keys() == expected.keys()
+        assert all(torch.equal(found[name], expected[name]) for name in expected)
+
+
+def test_memory_that_was_freed_goes_back_to_the_system() -> None:
+    # Blocks too small to be mapped on their own, freed under one that stays: the C library keeps them.
+    code = """
+import numpy, pathlib, sys
+from packing.loading import give_back
+def resident(): return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * 4 // 1024
+blocks = [numpy.ones(8000) for _ in range(4000)]
+last = numpy.ones(8000)
+before = resident()
+blocks.clear()
+give_back()
+print(before - resident())
+"""
+    freed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert int(freed) > 200 or sys.platform != "linux"
 
 
 def test_bfloat16_runs_on_a_cpu(folder: Path) -> None:
