@@ -1,6 +1,7 @@
 """The command `glistream`."""
 
 import os
+import signal
 import sys
 import threading
 from pathlib import Path
@@ -22,12 +23,14 @@ from worker.publisher import PublishError
 from worker.starts import OffsetsGoneError
 from worker.topics import BrokerUnreachableError
 
-EXIT_FAILED, EXIT_CONFIG, EXIT_NO_BROKER = 1, 2, 3
+EXIT_FAILED, EXIT_CONFIG, EXIT_UNREACHABLE = 1, 2, 3
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+models = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Models: `fetch` one for where no hub is.")
+app.add_typer(models, name="model")
 KAFKA = ("bootstrap_servers", "kafka_properties", "log_format", "log_level")
 READING = ("input_topic", "input_format", "output_topic", "group_id", "consumer_properties")
-MODEL = ("model", "revision", "device", "dtype", "labels", "threshold", "overlap", "offset_unit")
+MODEL = ("model", "revision", "device", "dtype", "threads", "labels", "threshold", "overlap", "offset_unit")
 BATCH = (
     "max_record_bytes",
     "max_labels",
@@ -58,7 +61,7 @@ def _exit_code() -> int:
     except (ConfigError, ModelError) as error:
         return _told(EXIT_CONFIG, error)
     except BrokerUnreachableError as error:
-        return _told(EXIT_NO_BROKER, error)
+        return _told(EXIT_UNREACHABLE, error)
     except (ConsumerError, OffsetsGoneError, PublishError, EngineError) as error:
         return _told(EXIT_FAILED, error)
     except KafkaException as error:
@@ -70,9 +73,12 @@ def _exit_code() -> int:
 @with_settings()
 def run(settings: Settings) -> None:
     """Run the worker: texts in, entity events out, until SIGTERM."""
+    from worker.processes import run_processes
     from worker.run import run_worker
 
     logging.configure(settings.log_format, settings.log_level)
+    if settings.processes > 1:
+        raise typer.Exit(run_processes(settings))
     run_worker(settings)
 
 
@@ -179,10 +185,31 @@ def doctor(settings: Settings) -> None:
     faults = 0
     for finding in examine(settings):
         faults += finding.wrong
-        console.print(
-            f"{'wrong' if finding.wrong else 'ok':5}  {finding.what}: {finding.found}", markup=False, highlight=False
-        )
+        console.print(f"{finding.mark:5}  {finding.what}: {finding.found}", markup=False, highlight=False)
     raise typer.Exit(EXIT_FAILED if faults else 0)
+
+
+@models.command()
+def fetch(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The model's name on the hub.")],
+    to: Annotated[Path, typer.Option("--to", metavar="DIR", help="Folder to make; not there yet, or empty.")],
+    revision: Annotated[str | None, typer.Option(help="Branch, tag or commit on the hub.")] = None,
+) -> None:
+    """Make a folder of a model on the hub, with all that it takes to be loaded offline; and load it to prove that."""
+    from packing.fetch import HubUnreachable
+    from packing.fetch import fetch as fetch_model
+
+    logging.configure("auto", "error")
+    # What was written so far is removed on the way out.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    try:
+        made = fetch_model(name, to, revision)
+    except HubUnreachable as error:
+        raise typer.Exit(_told(EXIT_UNREACHABLE, error)) from None
+    console = Console(soft_wrap=True)
+    lines = [f"{name} at {made.commit} is in {made.folder}: {made.info.architecture}, content {made.info.content_hash}"]
+    for line in [*lines, *(f"added: {what}" for what in made.added)]:
+        console.print(line, markup=False, highlight=False)
 
 
 def _opened(file: str) -> BinaryIO:

@@ -103,6 +103,12 @@ class Settings(BaseSettings):
     revision: str | None = Field(None, description="Revision of the model on the hub.")
     device: str = Field("auto", description="`auto`, `cpu`, `cuda`, `cuda:N`.")
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field("auto", description="Precision of the forward.")
+    threads: int = Field(
+        0, ge=0, le=4096, description="Threads of a forward on the CPU; 0: one per core, shared out among `processes`."
+    )
+    processes: int = Field(
+        1, ge=1, le=1024, description="Workers that `run` starts as processes of their own, each with the whole model."
+    )
 
     labels: Names = Field(
         DEFAULT_LABELS, description="Labels asked where a record names none; comma-separated or a JSON list."

@@ -13,17 +13,28 @@ from worker import topics
 from worker.clients import new_client
 from worker.config import ConfigError, Settings, unknown_variables
 from worker.consumer import consumer_properties
+from worker.cores import threads_each, usable_cores
 from worker.publisher import new_publisher
 from worker.run import load_engine
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing looked at: what was found, or what is wrong and what to do."""
+    """One thing looked at: what was found, or what is wrong and what to do.
+
+    Attributes:
+        slow: nothing is wrong, but there might be a faster way.
+    """
 
     what: str
     found: str
     wrong: bool = False
+    slow: bool = False
+
+    @property
+    def mark(self) -> str:
+        """What it is, in a word."""
+        return "wrong" if self.wrong else "slow" if self.slow else "ok"
 
 
 def examine(settings: Settings) -> Iterator[Finding]:
@@ -34,7 +45,8 @@ def examine(settings: Settings) -> Iterator[Finding]:
     for line in unknown_variables():
         yield Finding("environment", line, wrong=True)
     yield from _broker(settings.model_copy(update={"fail_fast": True, "create_topics": False}))
-    yield _model(settings)
+    yield _processor(settings)
+    yield from _model(settings)
 
 
 def _broker(settings: Settings) -> Iterator[Finding]:
@@ -87,9 +99,26 @@ def _group(admin: AdminClient, settings: Settings) -> Finding:
     return Finding("group", f"{settings.group_id}: {group.state.name.lower()}, {len(group.members)} members")
 
 
-def _model(settings: Settings) -> Finding:
+def _processor(settings: Settings) -> Finding:
+    from packing.precision import bfloat16_instructions  # here, for torch takes seconds to import
+
+    each = threads_each(settings.threads, settings.processes)
+    instructions = ", ".join(bfloat16_instructions()) or "no avx512_bf16, no amx"
+    return Finding(
+        "processor",
+        f"{usable_cores()} cores may be used; processes: {settings.processes}, threads of each: {each}; "
+        f"bfloat16: {instructions}",
+    )
+
+
+def _model(settings: Settings) -> Iterator[Finding]:
     try:
         engine, model = load_engine(settings)
     except ModelError as error:
-        return Finding("model", str(error), wrong=True)
-    return Finding("model", f"{model.name}, revision {model.revision}, {engine.info.dtype} on {engine.info.device}")
+        yield Finding("model", str(error), wrong=True)
+        return
+    info = engine.info
+    yield Finding("model", f"{model.name}, revision {model.revision}, {info.architecture}")
+    yield Finding("forward", f"{info.backend}, {info.dtype} on {info.device}: {info.why}")
+    for step in info.steps:
+        yield Finding("self-test", step, slow=True)

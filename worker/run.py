@@ -17,7 +17,9 @@ from packing import DEMO_MODEL, Engine
 from schemas.events import ModelInfo
 from worker import logging, topics
 from worker.config import DEFAULT_MODEL, Settings, unknown_variables
+from worker.cores import threads_each, use_threads
 from worker.loop import Worker
+from worker.processes import child_number, stop_with_parent
 from worker.tasks import Extractor
 
 log = structlog.get_logger()
@@ -38,7 +40,7 @@ def run_worker(settings: Settings) -> Counter[str]:
         BrokerUnreachableError: no broker answers and `fail_fast` is set.
         ConsumerError, OffsetsGoneError, PublishError, EngineError, KafkaException: the worker can't go on.
     """
-    stop = stop_on_signals()
+    stop = stop_on_signals() if child_number() is None else stop_with_parent()
     for line in unknown_variables():
         log.warning("unknown_variable", reason=line)
 
@@ -72,6 +74,7 @@ def work(
         dead_letters=settings.dead_letter_topic,
         model=model.name,
         revision=model.revision,
+        process=child_number() or 1,
     )
     counts = Worker(settings, engine, model, found, run=run, stop=stop).run()
     log.info("worker_stopped", run=run, **counts)
@@ -117,6 +120,8 @@ def load_engine(settings: Settings) -> tuple[Engine, ModelInfo]:
             "bundled_model",
             reason="no model is set: using the small one that is bundled, made for trying out; set --model",
         )
+    threads = threads_each(settings.threads, settings.processes)
+    use_threads(threads)
     engine = Engine.load(
         DEMO_MODEL if bundled else settings.model,
         device=settings.device,
@@ -124,8 +129,18 @@ def load_engine(settings: Settings) -> tuple[Engine, ModelInfo]:
         revision=settings.revision,
     )
     logging.adopt_libraries()
-    log.info("model_loaded", **{name: str(getattr(engine.info, name)) for name in ("name", "device", "dtype")})
-    return engine, ModelInfo(name=engine.info.name, revision=engine.info.revision)
+    info = engine.info
+    log.info(
+        "model_loaded",
+        name=info.name,
+        device=info.device,
+        backend=info.backend,
+        dtype=info.dtype,
+        why=info.why,
+        self_test_steps=len(info.steps),
+        threads=threads,
+    )
+    return engine, ModelInfo(name=info.name, revision=info.revision)
 
 
 def stop_on_signals() -> threading.Event:

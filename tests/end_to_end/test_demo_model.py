@@ -14,7 +14,7 @@ def test_two_workers_give_500_texts_the_entities_the_engine_finds(make_stream: C
     texts = {number: sample.text for number, sample in enumerate(islice(cycle(short), 500))}
     stream = make_stream(6)
     stream.produce(({"id": number, "text": text} for number, text in texts.items()), partitions=6)
-    first, second = (stream.start(command=REAL_WORKER) for _ in range(2))
+    first, second = (stream.start({"dtype": "float32"}, command=REAL_WORKER) for _ in range(2))
     stream.wait_until_done(timeout_s=240)
     assert first.stop() == 0, first.tail()
     assert second.stop() == 0, second.tail()
@@ -29,7 +29,7 @@ def test_two_workers_give_500_texts_the_entities_the_engine_finds(make_stream: C
     from packing import DEMO_MODEL, Document, Engine
     from worker.config import DEFAULT_LABELS
 
-    engine = Engine.load(DEMO_MODEL)
+    engine = Engine.load(DEMO_MODEL, dtype="float32")
     expected = engine.extract([Document(text, DEFAULT_LABELS) for text in texts.values()])
     for number, result in zip(texts, expected, strict=True):
         found = [(entity.start, entity.end, entity.label) for entity in events[number].entities]

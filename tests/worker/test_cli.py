@@ -71,6 +71,9 @@ def test_doctor_says_what_is_wrong() -> None:
     assert ended.returncode == 1
     assert b"wrong  broker: no broker answers at 127.0.0.1:1" in ended.stdout
     assert b"ok     model: demo_model" in ended.stdout
+    assert b"ok     processor: " in ended.stdout
+    assert b"ok     forward: packed, " in ended.stdout
+    assert b" on cpu: " in ended.stdout
 
 
 def test_pipe_prints_json_alone() -> None:

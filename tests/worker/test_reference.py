@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -30,7 +31,8 @@ def test_the_readmes_output_is_what_the_command_prints() -> None:
     shown = [json.loads(line) for line in rest.split("\n\n")[0].splitlines()]
     source = '{"text":"Tim Cook met Angela Merkel in Berlin."}\nnot json\n'
     command = (sys.executable, "-m", "worker", "pipe", "--log-level", "error")
-    ended = subprocess.run(command, input=source, capture_output=True, text=True, check=True)
+    environment = os.environ | {"GLISTREAM_DTYPE": "float32"}
+    ended = subprocess.run(command, input=source, capture_output=True, text=True, check=True, env=environment)
     event, error = map(json.loads, ended.stdout.splitlines())
     for entities in (shown[0]["entities"], event["entities"]):
         for entity in entities:
