@@ -18,8 +18,9 @@ from torch.nn import functional as F
 from packing.heads.two_layers import TwoLayers, ends
 from packing.linear import Linear
 
-BLOCK_BYTES = {"cpu": 3 << 20, "cuda": 64 << 20}
-"""Size of a block of sums; on a CPU it shall stay in the cache."""
+BLOCK_WORDS = {"cpu": 32, "cuda": 1024}
+"""Words whose spans are formed at once. On a CPU these shall stay in the cache, and the shapes of products be few: for
+each new one oneDNN makes code, which takes longer than to run it."""
 
 
 class SpanScorer:
@@ -75,13 +76,22 @@ class SpanScorer:
         """Score a segment: its starts `[W, 4 H]`, and its stops, of at least `K - 1` words more."""
         length, inner = starts.shape
         width = min(self.width, length)
-        label = Linear(weights[:, :-1], None, starts.dtype)
-        bias = weights[:, -1].float()
-        block = max(1, BLOCK_BYTES[starts.device.type] // (width * inner * starts.element_size()))
+        weights, bias = weights[:, :-1], weights[:, -1].float()
+        block = BLOCK_WORDS[starts.device.type]
         for at in range(0, length, block):
             words = min(block, length - at)
             spans = starts.new_empty(words, width, inner)
             windows = stops[at:].as_strided((words, width, inner), (inner, inner, 1))
             torch.add(starts[at : at + words, None], windows, out=spans).relu_()
-            scores = label(spans.view(-1, inner)).view(words, width, -1)
+            scores = _product(spans.view(-1, inner), weights).view(words, width, -1)
             torch.add(scores, bias, out=out[at : at + words, :width])
+
+
+def _product(spans: Tensor, weights: Tensor) -> Tensor:
+    """Return `[S, C]`, the product of `[S, N]` and `[C, N]`: labels are few, so a product is fast one way round only.
+
+    Measured for 5 and 25 labels on two cores: the way that isn't taken takes 1.4 to 2 times as long.
+    """
+    if spans.dtype == torch.bfloat16 and spans.device.type == "cpu":
+        return (weights @ spans.t()).t()
+    return F.linear(spans, weights)

@@ -178,7 +178,7 @@ def test_small_blocks_give_the_same(library: Library, name: str, monkeypatch: py
     head = head_of(gliner)
     rows = random_rows(gliner, SHAPES)
     whole = scored(gliner, head, rows)
-    monkeypatch.setattr("packing.heads.spans.BLOCK_BYTES", {"cpu": 12 * 128 * 4 * 7})
+    monkeypatch.setattr("packing.heads.spans.BLOCK_WORDS", {"cpu": 7})
     monkeypatch.setattr("packing.heads.tokens.BLOCK_PAIRS", {"cpu": 7})
     assert difference(scored(gliner, head, rows), whole) < 1e-5
 
