@@ -29,7 +29,7 @@ class PackedForward:
     Attributes:
         width: See `LogitForward.width`.
         padding: See `LogitForward.padding`.
-        encoder: Packs -> hidden states, `[T, D]`.
+        encoder: Packs -> hidden states of the tokens that the head reads, `[R, D]`.
         head: Hidden states -> logits of a pack's segments.
     """
 
@@ -80,5 +80,7 @@ class PackedForward:
 
     def _scored(self, rows: Sequence[Row]) -> Iterator[tuple[Pack, Tensor, list[Shape]]]:
         for packed in self.packs(rows):
-            hidden = self.encoder(packed)
-            yield packed, *self.head(hidden, packed, [rows[i] for i in packed.order])
+            ordered = [rows[i] for i in packed.order]
+            layout = self.head.layout(packed, ordered)
+            states = self.encoder(packed, torch.from_numpy(layout.read).to(self._device))
+            yield packed, *self.head(states, layout, ordered)

@@ -28,8 +28,17 @@ PACKED: Final = {
 class Encoder(Protocol):
     """Read a pack."""
 
-    def __call__(self, pack: Pack) -> Tensor:
-        """Return the hidden states, `[T, D]`; those of the tokens that round the pack up are any finite numbers."""
+    def __call__(self, pack: Pack, read: Tensor | None = None) -> Tensor:
+        """Return the last layer's hidden states.
+
+        Args:
+            pack: What to encode.
+            read: The tokens whose states are asked for, int32 `[R]`; for the others the last layer ends with its
+                attention. None: all, `[T]`.
+
+        Returns:
+            `[R, D]`; the states of tokens that round the pack up are any finite numbers.
+        """
 
 
 def flat_encoder(model: Any, dtype: torch.dtype) -> tuple[Encoder, str | None]:

@@ -59,12 +59,14 @@ class BertEncoder:
         self._norm = Norm.of(embeddings.LayerNorm, torch.float32)
         self._layers = [_layer(layer, dtype) for layer in model.encoder.layer]
 
-    def __call__(self, pack: Pack) -> Tensor:
-        """Return the hidden states, `[T, D]`."""
+    def __call__(self, pack: Pack, read: Tensor | None = None) -> Tensor:
+        """See `Encoder`."""
         embeddings = F.embedding(pack.ids, self._words).float() + F.embedding(pack.position_ids, self._positions)
         states = self._norm(embeddings).to(self._dtype)
         for layer in self._layers:
             context = attend(layer.qkv(states), pack.groups, self._heads)
+            if layer is self._layers[-1] and read is not None:
+                states, context = states[read], context[read]
             states = layer.attention_norm(layer.attention_out.added_to(states, context))
             states = layer.norm(layer.narrow.added_to(states, self._activated(layer.wide, states)))
         return states

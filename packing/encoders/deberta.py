@@ -15,6 +15,7 @@ from transformers.activations import ACT2FN
 from packing.attention.disentangled import PositionTables, attend
 from packing.encoders.activation import activated
 from packing.encoders.norm import Norm
+from packing.encoders.unpackable import Unpackable
 from packing.linear import Linear
 from packing.pack import Pack
 
@@ -79,11 +80,13 @@ class DebertaEncoder:
         self._layers = [_layer(layer, relative, dtype) for layer in encoder.layer]
         self._convolution = None if encoder.conv is None else _convolution(encoder.conv, dtype)
 
-    def __call__(self, pack: Pack) -> Tensor:
-        """Return the hidden states, `[T, D]`."""
+    def __call__(self, pack: Pack, read: Tensor | None = None) -> Tensor:
+        """See `Encoder`."""
         states = embeddings = self._embed(pack)
         for number, layer in enumerate(self._layers):
             context = attend(layer.qkv(states), pack.groups, self._heads, layer.tables)
+            if layer is self._layers[-1] and read is not None:
+                states, context = states[read], context[read]
             states = layer.attention_norm(layer.attention_out.added_to(states, context))
             states = layer.norm(layer.narrow.added_to(states, self._activated(layer.wide, states)))
             if number == 0 and self._convolution is not None:
@@ -105,8 +108,10 @@ def build(model: Any, dtype: torch.dtype) -> DebertaEncoder:
     """Lay out a `DebertaV2Model`.
 
     Raises:
-        Unpackable: Its activation isn't covered.
+        Unpackable: Its activation isn't covered, or a convolution follows its last layer.
     """
+    if model.encoder.conv is not None and len(model.encoder.layer) == 1:
+        raise Unpackable("a convolution after the last layer isn't packed")
     return DebertaEncoder(model, dtype)
 
 

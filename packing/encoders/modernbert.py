@@ -68,8 +68,8 @@ class ModernBertEncoder:
         self._layers = [_layer(layer, self._heads, dtype) for layer in model.layers]
         self._last_norm = Norm.of(model.final_norm, dtype)
 
-    def __call__(self, pack: Pack) -> Tensor:
-        """Return the hidden states, `[T, D]`."""
+    def __call__(self, pack: Pack, read: Tensor | None = None) -> Tensor:
+        """See `Encoder`."""
         turns = {kind: rotary.turns(pack.position_ids) for kind, rotary in self._rotary.items()}
         states = self._norm(F.embedding(pack.ids, self._words).float()).to(self._dtype)
         for layer in self._layers:
@@ -80,6 +80,8 @@ class ModernBertEncoder:
                 context = local.attend(qkv, pack.groups, self._heads, self._reach)
             else:
                 context = segments.attend(qkv, pack.groups, self._heads)
+            if layer is self._layers[-1] and read is not None:
+                states, context = states[read], context[read]
             states = layer.attention_out.added_to(states, context)
             normed = layer.norm(states)
             states = layer.narrow.added_to(states, self._activated(layer.wide, normed).mul_(layer.gate(normed)))

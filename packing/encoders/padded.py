@@ -26,8 +26,8 @@ class PaddedEncoder:
         self.tokens = 0
         self.padding = 0
 
-    def __call__(self, pack: Pack) -> Tensor:
-        """Return the hidden states, `[T, D]`."""
+    def __call__(self, pack: Pack, read: Tensor | None = None) -> Tensor:
+        """See `Encoder`."""
         lengths = pack.lengths
         states: Tensor | None = None
         end = 0
@@ -46,7 +46,7 @@ class PaddedEncoder:
             self.padding += ids.numel() - (end - start)
         assert states is not None, "a pack has at least one segment"
         self.tokens += end
-        return states
+        return states if read is None else states[read]
 
 
 def build(model: Any, dtype: torch.dtype) -> PaddedEncoder:

@@ -14,7 +14,7 @@ from torch import Tensor
 from packing.forward import Row
 from packing.heads import supported
 from packing.heads.labels import LabelWeights
-from packing.heads.layout import Pooling, lay_out
+from packing.heads.layout import Layout, Pooling, lay_out
 from packing.heads.spans import SpanScorer
 from packing.heads.tokens import SCORES, TokenScorer
 from packing.heads.words import Words
@@ -50,20 +50,23 @@ class Head:
         if encode_labels is not None:
             self.label_weights = LabelWeights(gliner, dtype, encode_labels, self._score.label_weights)
 
-    def __call__(self, hidden: Tensor, pack: Pack, rows: Sequence[Row]) -> tuple[Tensor, list[Shape]]:
+    def layout(self, pack: Pack, rows: Sequence[Row]) -> Layout:
+        """Return which tokens of a pack are read, given what its segments are made of, in its order."""
+        return lay_out(pack, rows, pooling=self._pooling, label_offset=self._label_offset)
+
+    def __call__(self, states: Tensor, layout: Layout, rows: Sequence[Row]) -> tuple[Tensor, list[Shape]]:
         """Score a pack.
 
         Args:
-            hidden: The encoder's output, `[T, D]`.
-            pack: What was encoded.
+            states: The encoder's output for what the layout reads, `[R, D]`.
+            layout: The pack's.
             rows: What its segments are made of, in its order.
 
         Returns:
             The segments' logits end to end, float32 `[N]`, and their shapes: `[W, K, C]` of a span model (those of
             spans past the last word are any numbers), `[W, C, 3]` of a token-level one.
         """
-        layout = lay_out(pack, rows, pooling=self._pooling, label_offset=self._label_offset)
-        words, labels = self._words(hidden, layout)
+        words, labels = self._words(states, layout)
         if self.label_weights is None:
             weights = self._score.label_weights(labels)
             bounds = np.cumsum([0, *layout.label_lengths]).tolist()
@@ -74,7 +77,7 @@ class Head:
         counts: list[int] = layout.label_lengths.tolist()
         shapes = [self._shape(length, count) for length, count in zip(lengths, counts, strict=True)]
         sizes = [math.prod(shape) for shape in shapes]
-        logits = hidden.new_zeros(sum(sizes), dtype=torch.float32)
+        logits = states.new_zeros(sum(sizes), dtype=torch.float32)
         out = [own.view(shape) for own, shape in zip(logits.split_with_sizes(sizes), shapes, strict=True)]
         self._score(words, lengths, weights, slices, out)
         return logits, shapes

@@ -1,4 +1,4 @@
-"""Where in a pack the tokens are that a head reads."""
+"""Which tokens of a pack a head reads: those of words and of labels, and nothing else."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from packing.forward import Row
-from packing.pack import Pack
+from packing.pack import ROUNDING, Pack
 from packing.tokenizer import IntArray
 
 Pooling = Literal["first", "last", "mean", "max"]
@@ -20,17 +20,19 @@ class Layout:
     """Positions in a pack of `B` segments with `W` words and `C` labels in all, int32.
 
     Attributes:
-        tokens: The sub-tokens that words are made of, segment by segment: `[W]`, one for each word, or all of them.
-        word_starts: Which of `tokens` are words' first ones, `[W]`; None if each word has one alone.
+        read: Sub-tokens, `[R]`: first those that words are made of, segment by segment, one for each word or all of
+            them; then the one that speaks for each label, none of a bi-encoder. Either part is rounded up with the
+            pack's first token, so that matrix products meet few different shapes; but not where words have several.
+        texts: How many of `read` are the words'.
+        word_starts: Which of `read` are words' first ones, `[W]`; None if each word has one alone.
         word_lengths: Words of each segment, at least 1, `[B]`.
-        labels: The sub-token that speaks for each label, `[C]`; empty for a bi-encoder.
         label_lengths: Labels of each segment, at least 1, `[B]`.
     """
 
-    tokens: IntArray
+    read: IntArray
+    texts: int
     word_starts: IntArray | None
     word_lengths: IntArray
-    labels: IntArray
     label_lengths: IntArray
 
 
@@ -53,16 +55,20 @@ def lay_out(pack: Pack, rows: Sequence[Row], *, pooling: Pooling, label_offset: 
     shift = pack.starts + _lengths([len(row.prompt.ids) for row in rows]) - texts
     word_starts = None
     if pooling == "first":
-        tokens = ends - counts + shift.repeat(word_lengths)
+        tokens = _rounded(ends - counts + shift.repeat(word_lengths))
     elif pooling == "last":
-        tokens = ends - 1 + shift.repeat(word_lengths)
+        tokens = _rounded(ends - 1 + shift.repeat(word_lengths))
     else:
         tokens = np.arange(text_lengths.sum(), dtype=np.int32) + shift.repeat(text_lengths)
         word_starts = ends - counts
     marks = [row.prompt.marks for row in rows]
     mark_lengths = _lengths([len(positions) for positions in marks])
-    labels = np.concatenate(marks) + pack.starts.repeat(mark_lengths) + np.int32(label_offset)
-    return Layout(tokens, word_starts, word_lengths, labels, label_lengths)
+    labels = _rounded(np.concatenate(marks) + pack.starts.repeat(mark_lengths) + np.int32(label_offset))
+    return Layout(np.concatenate([tokens, labels]), len(tokens), word_starts, word_lengths, label_lengths)
+
+
+def _rounded(positions: IntArray) -> IntArray:
+    return np.pad(positions, (0, -len(positions) % ROUNDING))
 
 
 def _lengths(values: list[int]) -> IntArray:

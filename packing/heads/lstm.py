@@ -20,8 +20,8 @@ class Lstm:
     """A model's bidirectional LSTM, run over words end to end.
 
     On a CPU the two directions make their steps together, each step one batched product, and what the gates have of
-    the input is one product for all words; measured on two cores this takes a third of the time of `nn.LSTM` with a
-    `PackedSequence`, whose steps are of one direction each. On other devices it is `nn.LSTM`, a kernel of its own there.
+    the input is one product for all words; measured on two cores this takes 0.6 of the time of `nn.LSTM` with a
+    `PackedSequence`, whose steps are of one direction each. Elsewhere it is `nn.LSTM`, a kernel of its own on a GPU.
     """
 
     def __init__(self, module: nn.LSTM, dtype: torch.dtype) -> None:
@@ -34,11 +34,11 @@ class Lstm:
         """Read each segment by itself, in both directions.
 
         Args:
-            words: Vectors of all segments' words end to end, contiguous `[W, H]`.
+            words: Vectors of all segments' words end to end, and any others behind them, contiguous `[W, H]`.
             lengths: Words of each segment, at least 1, in any order, int32 `[B]`.
 
         Returns:
-            `[W, H]`, in the order of `words`.
+            `[W, H]`, in the order of `words`; zero for the others.
         """
         forwards, backwards, sizes = by_step(lengths)
         if self._lstm is None:
@@ -48,7 +48,7 @@ class Lstm:
             return words
         there = torch.from_numpy(forwards).to(words.device)
         read, _ = self._lstm(PackedSequence(words[there], torch.from_numpy(sizes)))
-        out = torch.empty_like(read.data)
+        out = words.new_zeros(len(words), read.data.shape[1])
         out[there] = read.data
         return out
 
@@ -77,7 +77,7 @@ class _Layer:
         size = self._state.shape[1]
         gates = self._input(words).view(len(words), 2, 4 * size)
         gates = torch.stack([gates[index[0], 0], gates[index[1], 1]])
-        states = gates.new_empty(2, len(words), size)
+        states = gates.new_empty(2, index.shape[1], size)
         cells = gates.new_zeros(2, sizes[0], size)
         at = before = 0
         for step, count in enumerate(sizes):
@@ -89,7 +89,7 @@ class _Layer:
             kept.mul_(three[..., size : 2 * size]).addcmul_(three[..., :size], own[..., 3 * size :].tanh_())
             torch.mul(three[..., 2 * size :], kept.tanh(), out=states[:, at : at + count])
             before, at = at, at + count
-        out = words.new_empty(len(words), 2, size)
+        out = words.new_zeros(len(words), 2, size)
         for direction in (0, 1):
             out[index[direction], direction] = states[direction]
         return out.view(len(words), 2 * size)

@@ -30,30 +30,30 @@ class Words:
         self._lstm = Lstm(model.rnn.lstm, dtype) if lstm else None
         self._pooling = pooling
 
-    def __call__(self, hidden: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
-        """Return the words, `[W, H]`, and the labels, `[C, H]`, in the order of the layout.
+    def __call__(self, states: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
+        """Return the words, `[W, H]`, and the labels, `[C, H]`, either with rows of its rounding at the end.
 
         Args:
-            hidden: The encoder's output, `[T, D]`.
-            layout: Where words and labels are.
+            states: The encoder's output for what the layout reads, `[R, D]`.
+            layout: Which tokens these are.
         """
-        tokens = torch.from_numpy(layout.tokens).to(hidden.device)
-        labels = hidden[torch.from_numpy(layout.labels).to(hidden.device)]
+        count = layout.texts
         if layout.word_starts is None:
-            words, labels = self._projected(hidden[tokens], labels)
+            read = self._projected(states)
+            words, labels = read[:count], read[count:]
         else:
-            starts = torch.from_numpy(layout.word_starts).to(hidden.device)
+            starts = torch.from_numpy(layout.word_starts).long().to(states.device)
+            tokens = torch.arange(count, device=states.device)
             if self._pooling == "mean":  # of the projections is the projection of the mean
-                words, labels = self._projected(F.embedding_bag(tokens, hidden, starts, mode="mean"), labels)
+                words = F.embedding_bag(tokens, states, starts, mode="mean")
+                read = self._projected(torch.cat([words, states[count:]]))
+                words, labels = read[: len(starts)], read[len(starts) :]
             else:
-                read, labels = self._projected(hidden[tokens], labels)
-                words = F.embedding_bag(torch.arange(len(read), device=read.device), read, starts.long(), mode="max")
+                read = self._projected(states)
+                words, labels = F.embedding_bag(tokens, read, starts, mode="max"), read[count:]
         if self._lstm is not None:
             words = self._lstm(words, layout.word_lengths)
         return words, labels
 
-    def _projected(self, words: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        if self._projection is None:
-            return words, labels
-        both = self._projection(torch.cat([words, labels]))
-        return both[: len(words)], both[len(words) :]
+    def _projected(self, states: Tensor) -> Tensor:
+        return states if self._projection is None else self._projection(states)

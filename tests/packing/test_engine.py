@@ -141,7 +141,7 @@ def test_scores_that_are_no_numbers_are_an_error(
     forward = engine._forward
     assert isinstance(forward, PackedForward)
     encoder = forward.encoder
-    monkeypatch.setattr(forward, "encoder", lambda pack: torch.full_like(encoder(pack), number))
+    monkeypatch.setattr(forward, "encoder", lambda pack, read: torch.full_like(encoder(pack, read), number))
     with pytest.raises(BadScores):
         engine.extract([Document("Angela Merkel", LABELS)])
 

@@ -90,7 +90,8 @@ def scored(gliner: Any, head: Head, rows: list[Row], dtype: torch.dtype = torch.
     """Return the logits of what exists, row by row, from one pack."""
     packed, ordered = packed_rows(rows)
     hidden = encode(gliner.model.token_rep_layer.bert_layer.model, packed).to(dtype)
-    flat, shapes = head(hidden, packed, ordered)
+    layout = head.layout(packed, ordered)
+    flat, shapes = head(hidden[torch.from_numpy(layout.read)], layout, ordered)
     assert flat.dtype == torch.float32
     own = flat.split_with_sizes([int(np.prod(shape)) for shape in shapes])
     logits = {i: one.view(shape) for i, one, shape in zip(packed.order, own, shapes, strict=True)}
