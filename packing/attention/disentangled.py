@@ -16,9 +16,6 @@ from torch import Tensor
 
 from packing.pack import Group
 
-REACH = 512
-"""Distances below this are kept laid out; the tables for a longer segment are laid out when it comes."""
-
 TILE = 64
 """Rows of a tile in long segments: products with the tables cover `length + TILE` distances instead of twice the
 length."""
@@ -32,39 +29,29 @@ SCORES = 2**21
 
 @dataclass(frozen=True, slots=True)
 class PositionTables:
-    """A layer's projected relative positions.
+    """A layer's projected relative positions, by bucket of the distance.
 
     Attributes:
-        keys: For content to position, by bucket, `[H, D, P]`; None where the model has no such term.
-        queries: For position to content, by bucket, `[H, D, P]`, with the softmax's scale in it; or None.
-        bucket: Distances, int64 `[N]`, -> positions in `P`, int64 `[N]`.
-        near_keys: `keys` of the distances `REACH - 1` down to `1 - REACH`, `[H, D, 2 * REACH - 1]`.
-        near_queries: `queries` of the distances `1 - REACH` up to `REACH - 1`.
+        keys: For content to position, `[P, H, D]`; None where the model has no such term.
+        queries: For position to content, `[P, H, D]`, with the softmax's scale in it; or None.
+        buckets: Tokens of a segment, `L` -> positions in `P` of its distances, from query to key, int64 `[2 L - 1]`:
+            from the greatest, `L - 1`, down to `1 - L`.
     """
 
     keys: Tensor | None
     queries: Tensor | None
-    bucket: Callable[[Tensor], Tensor]
-    near_keys: Tensor | None
-    near_queries: Tensor | None
-
-    @classmethod
-    def of(
-        cls, keys: Tensor | None, queries: Tensor | None, bucket: Callable[[Tensor], Tensor], dtype: torch.dtype
-    ) -> PositionTables:
-        """Lay the tables out for distances below `REACH`, in `dtype`."""
-        keys = None if keys is None else keys.to(dtype).contiguous()
-        queries = None if queries is None else queries.to(dtype).contiguous()
-        return cls(keys, queries, bucket, _laid_out(keys, bucket, REACH, -1), _laid_out(queries, bucket, REACH, 1))
+    buckets: Callable[[int], Tensor]
 
     def around(self, length: int) -> tuple[Tensor | None, Tensor | None]:
-        """Return both tables for a segment's distances, `[H, D, 2 * length - 1]`: descending, and ascending."""
-        if length > REACH:
-            return _laid_out(self.keys, self.bucket, length, -1), _laid_out(self.queries, self.bucket, length, 1)
-        near = slice(REACH - length, REACH + length - 1)
+        """Return both tables by distance, `[H, D, 2 * length - 1]`: descending for keys, ascending for queries.
+
+        Whole rows are gathered, which takes a thousandth of a layer's time; to keep them would take a tenth of the
+        model's memory.
+        """
+        buckets = self.buckets(length)
         return (
-            None if self.near_keys is None else self.near_keys[:, :, near],
-            None if self.near_queries is None else self.near_queries[:, :, near],
+            None if self.keys is None else self.keys[buckets].permute(1, 2, 0),
+            None if self.queries is None else self.queries[buckets.flip(0)].permute(1, 2, 0),
         )
 
 
@@ -73,7 +60,7 @@ def attend(qkv: Tensor, groups: Sequence[Group], heads: int, tables: PositionTab
 
     Args:
         qkv: Queries (with the softmax's scale in them), keys and values side by side, `[T, 3 * H * D]`.
-        groups: The segments; tokens outside of them get zeros.
+        groups: The segments, the longest first; tokens outside of them get zeros.
         heads: `H`.
         tables: The layer's; None of a model without relative positions.
 
@@ -82,23 +69,27 @@ def attend(qkv: Tensor, groups: Sequence[Group], heads: int, tables: PositionTab
     """
     total, width = qkv.shape[0], qkv.shape[1] // 3
     out = qkv.new_empty(total, width)
+    longest = groups[0].length
+    keys, queries = tables.around(longest) if tables else (None, None)
     end = 0
     for start, count, length in groups:
+        own = slice(longest - length, longest + length - 1)
+        own_keys = None if keys is None else keys[:, :, own]
+        own_queries = None if queries is None else queries[:, :, own]
         # as many segments at a time as the scores' memory allows, and of a long one as many heads
         at_once = max(1, SCORES // (heads * length * length))
         end = start + count * length
         for first in range(start, end, at_once * length):
             last = min(end, first + at_once * length)
-            _segments(qkv[first:last], out[first:last], length, heads, tables)
+            _segments(qkv[first:last], out[first:last], length, heads, own_keys, own_queries)
     out[end:] = 0
     return out
 
 
-def _segments(qkv: Tensor, out: Tensor, length: int, heads: int, tables: PositionTables | None) -> None:
+def _segments(qkv: Tensor, out: Tensor, length: int, heads: int, keys: Tensor | None, queries: Tensor | None) -> None:
     rows = qkv.shape[0]
     # [H, n * L, D] each, without a copy
     q, k, v = qkv.view(rows, 3, heads, -1).permute(1, 2, 0, 3).unbind()
-    keys, queries = tables.around(length) if tables else (None, None)
     context = out.view(rows, heads, -1).permute(1, 0, 2)
     heads_at_once = max(1, SCORES // (length * rows))
     for head in range(0, heads, heads_at_once):
@@ -164,10 +155,3 @@ def _by_key(k: Tensor, queries: Tensor, at: int, size: int, length: int) -> Tens
     product = torch.bmm(some, queries[:, :, first : first + width])
     strides = (count * size * width, size * width, 1, width - 1)
     return product.as_strided((heads, count, length, size), strides, size - 1)
-
-
-def _laid_out(table: Tensor | None, bucket: Callable[[Tensor], Tensor], length: int, direction: int) -> Tensor | None:
-    if table is None:
-        return None
-    distances = torch.arange(1 - length, length, device=table.device) * direction
-    return table.index_select(2, bucket(distances))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -18,6 +19,9 @@ from packing.encoders.norm import Norm
 from packing.encoders.unpackable import Unpackable
 from packing.linear import Linear
 from packing.pack import Pack
+
+Relative = tuple[Tensor, Callable[[int], Tensor]]
+"""Relative positions' embeddings, and `PositionTables.buckets`; all layers share them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +72,8 @@ class DebertaEncoder:
         self._heads = int(config.num_attention_heads)
         self._dtype = dtype
         self._words = _held(embeddings.word_embeddings.weight, dtype)
-        positions = embeddings.position_embeddings if embeddings.position_biased_input else None
-        self._positions = None if positions is None else _held(positions.weight, dtype)
+        absolute = embeddings.position_embeddings if embeddings.position_biased_input else None
+        self._positions = None if absolute is None else _held(absolute.weight, dtype)
         kinds = embeddings.token_type_embeddings
         self._kind = None if kinds is None else _held(kinds.weight[0], dtype)
         projection = embeddings.embed_proj
@@ -77,7 +81,8 @@ class DebertaEncoder:
         self._norm = Norm.of(embeddings.LayerNorm, torch.float32)
         self._activated = activated(config.hidden_act)
         relative = encoder.get_rel_embedding()
-        self._layers = [_layer(layer, relative, dtype) for layer in encoder.layer]
+        shared = None if relative is None else (relative, _buckets(encoder.layer[0].attention.self))
+        self._layers = [_layer(layer, shared, dtype) for layer in encoder.layer]
         self._convolution = None if encoder.conv is None else _convolution(encoder.conv, dtype)
 
     def __call__(self, pack: Pack, read: Tensor | None = None) -> Tensor:
@@ -115,7 +120,7 @@ def build(model: Any, dtype: torch.dtype) -> DebertaEncoder:
     return DebertaEncoder(model, dtype)
 
 
-def _layer(module: Any, relative: Tensor | None, dtype: torch.dtype) -> Layer:
+def _layer(module: Any, relative: Relative | None, dtype: torch.dtype) -> Layer:
     attention, output = module.attention.self, module.attention.output
     terms = 1 + ("c2p" in attention.pos_att_type) + ("p2c" in attention.pos_att_type)
     scale = 1 / math.sqrt(attention.attention_head_size * terms)
@@ -126,7 +131,7 @@ def _layer(module: Any, relative: Tensor | None, dtype: torch.dtype) -> Layer:
             torch.cat([query.bias * scale, key.bias, value.bias]),
             dtype,
         ),
-        tables=None if relative is None else _tables(attention, relative, scale, dtype),
+        tables=None if relative is None else _tables(attention, *relative, scale, dtype),
         attention_out=Linear.of(dtype, output.dense),
         attention_norm=Norm.of(output.LayerNorm, dtype),
         wide=Linear.of(dtype, module.intermediate.dense),
@@ -135,24 +140,34 @@ def _layer(module: Any, relative: Tensor | None, dtype: torch.dtype) -> Layer:
     )
 
 
-def _tables(attention: Any, relative: Tensor, scale: float, dtype: torch.dtype) -> PositionTables:
+def _tables(
+    attention: Any, relative: Tensor, buckets: Callable[[int], Tensor], scale: float, dtype: torch.dtype
+) -> PositionTables:
     """Project the relative positions, once instead of in every forward."""
     span = int(attention.pos_ebd_size)
     relative = relative.detach()[: 2 * span]
     keys = queries = None
     if "c2p" in attention.pos_att_type:
         project = attention.key_proj if attention.share_att_key else attention.pos_key_proj
-        keys = _by_head(project(relative), attention.num_attention_heads)
+        keys = _by_head(project(relative), attention.num_attention_heads, dtype)
     if "p2c" in attention.pos_att_type:
         project = attention.query_proj if attention.share_att_key else attention.pos_query_proj
-        queries = _by_head(project(relative) * scale, attention.num_attention_heads)
-    buckets, farthest = int(attention.position_buckets), int(attention.max_relative_positions)
+        queries = _by_head(project(relative) * scale, attention.num_attention_heads, dtype)
+    return PositionTables(keys, queries, buckets)
 
-    def bucket(distances: Tensor) -> Tensor:
-        near = log_bucket(distances, buckets, farthest) if buckets > 0 else distances
-        return (near + span).clamp(0, 2 * span - 1)
 
-    return PositionTables.of(keys, queries, bucket, dtype)
+def _buckets(attention: Any) -> Callable[[int], Tensor]:
+    """Return `PositionTables.buckets`; it remembers the lengths last met."""
+    span, device = int(attention.pos_ebd_size), attention.query_proj.weight.device
+    count, farthest = int(attention.position_buckets), int(attention.max_relative_positions)
+
+    @lru_cache(maxsize=64)
+    def buckets(length: int) -> Tensor:
+        distances = torch.arange(length - 1, -length, -1)
+        near = log_bucket(distances, count, farthest) if count > 0 else distances
+        return (near + span).clamp(0, 2 * span - 1).to(device)
+
+    return buckets
 
 
 def log_bucket(distances: Tensor, buckets: int, farthest: int) -> Tensor:
@@ -176,9 +191,9 @@ def log_bucket(distances: Tensor, buckets: int, farthest: int) -> Tensor:
     return torch.where(distances.abs() <= exact, distances, far)
 
 
-def _by_head(projected: Tensor, heads: int) -> Tensor:
-    """Return `[H, D, P]` of `[P, H * D]`."""
-    return projected.detach().view(projected.shape[0], heads, -1).permute(1, 2, 0)
+def _by_head(projected: Tensor, heads: int, dtype: torch.dtype) -> Tensor:
+    """Return `[P, H, D]` of `[P, H * D]`."""
+    return projected.detach().to(dtype).view(len(projected), heads, -1)
 
 
 def _convolution(module: Any, dtype: torch.dtype) -> Convolution:

@@ -20,8 +20,12 @@ def bucket(distances: Tensor) -> Tensor:
 
 def tables(keys: bool = True, queries: bool = True) -> PositionTables:
     generator = torch.Generator().manual_seed(5)
-    by_key, by_query = (torch.randn(HEADS, DEPTH, 2 * SPAN, generator=generator) for _ in range(2))
-    return PositionTables.of(by_key if keys else None, by_query if queries else None, bucket, torch.float32)
+    by_key, by_query = (torch.randn(2 * SPAN, HEADS, DEPTH, generator=generator) for _ in range(2))
+    return PositionTables(
+        by_key if keys else None,
+        by_query if queries else None,
+        lambda length: bucket(torch.arange(length - 1, -length, -1)),
+    )
 
 
 def word_by_word(qkv: Tensor, start: int, length: int, given: PositionTables | None) -> Tensor:
@@ -30,9 +34,9 @@ def word_by_word(qkv: Tensor, start: int, length: int, given: PositionTables | N
     scores = q @ k.transpose(1, 2)
     distance = torch.arange(length)[:, None] - torch.arange(length)
     if given is not None and given.keys is not None:
-        scores += torch.einsum("hid,hdij->hij", q, given.keys[:, :, bucket(distance)])
+        scores += torch.einsum("hid,ijhd->hij", q, given.keys[bucket(distance)])
     if given is not None and given.queries is not None:
-        scores += torch.einsum("hjd,hdij->hij", k, given.queries[:, :, bucket(distance)])
+        scores += torch.einsum("hjd,ijhd->hij", k, given.queries[bucket(distance)])
     return (scores.softmax(-1) @ v).permute(1, 0, 2).reshape(length, HEADS * DEPTH)
 
 
@@ -65,11 +69,6 @@ def test_a_model_without_relative_positions() -> None:
 @pytest.mark.parametrize("length", [191, 192, 193, 192 + 95, 192 + 96, 192 + 97])
 def test_lengths_around_a_tile(length: int) -> None:
     check([length, length, 7], tables())
-
-
-def test_segments_longer_than_the_tables_reach(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disentangled, "REACH", 50)
-    check([49, 50, 51, 120], tables())
 
 
 @pytest.mark.parametrize("scores", [1, 300, 20_000])
