@@ -29,6 +29,9 @@ TOKENS_PER_WORD = 5
 """Sub-tokens per word that a window allows for where neither tokenizer nor positions set a limit. Prose has
 1.2 to 2; more keeps whole what the library reads whole, and bounds the memory that attention takes."""
 
+_TORCH: Final = str(Path(torch.__file__).parent / "lib" / "libtorch_cpu.so")
+"""Where PyTorch's builds for Linux have MKL in them."""
+
 _KINDS: Final = ("UniEncoderSpanGLiNER", "UniEncoderTokenGLiNER", "BiEncoderSpanGLiNER", "BiEncoderTokenGLiNER")
 """The library's classes that find named entities and nothing else."""
 
@@ -163,10 +166,15 @@ def model_errors(what: str) -> Iterator[None]:
 
 
 def give_back() -> None:
-    """Give memory that was freed back to the system, where the C library can: glibc keeps it otherwise."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
-    if trim is not None:
-        trim(0)
+    """Give memory that was freed back to the system, which MKL and glibc, where they are used, keep otherwise."""
+    if os.name != "posix":
+        return
+    for library, name, given in ((_TORCH, "mkl_serv_free_buffers", ()), (None, "malloc_trim", (0,))):
+        try:
+            function = getattr(ctypes.CDLL(library), name)
+        except (OSError, AttributeError):
+            continue
+        function(*given)
 
 
 def _build(folder: Path, *, local: bool) -> Any:
