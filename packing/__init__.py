@@ -8,7 +8,7 @@ from typing import Final
 
 from packing.documents import Document, Entity, Overlap, Result
 from packing.engine import Engine, ModelInfo, Prepared
-from packing.errors import BadScores, ModelError, TooManyEntities
+from packing.errors import BadScores, ModelError, TooManyEntities, WindowTooLong
 
 DEMO_MODEL: Final = Path(__file__).parent / "demo_model"
 """The folder of the small model that comes with the package."""
@@ -25,4 +25,5 @@ __all__ = [
     "Prepared",
     "Result",
     "TooManyEntities",
+    "WindowTooLong",
 ]

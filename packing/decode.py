@@ -83,7 +83,7 @@ class Answers:
         if self._bad:
             raise BadScores(
                 "the model gave scores that are NaN or infinite; another dtype or device may help",
-                tuple(sorted(self._bad)),
+                tuple(sorted({self._rows[number].document for number in self._bad})),
             )
         return self._found
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from packing.documents import Document, Entity, Result
+from packing.errors import WindowTooLong
 from packing.forward import Forward, Row
 from packing.overlap import Candidate, select
-from packing.prompts import Prompt, Prompts
+from packing.prompts import CacheCounts, Prompt, Prompts
 from packing.tokenizer import SubTokenizer
 from packing.windows import Window, merge, overlap_words, sentence_ends, split
 from packing.words import Split, Words, read_words
@@ -175,11 +176,34 @@ class Engine:
         Raises:
             BadScores: A score is NaN or infinite.
             TooManyEntities: More than a million spans of a document exceed their threshold.
+            WindowTooLong: A window doesn't fit the model; none that `prepare` makes for this model.
         """
-        found = iter(self._forward.candidates(_rows(prepared)))
+        rows = _rows(prepared)
+        self._check(rows)
+        found = iter(self._forward.candidates(rows))
         return [
             _result(one, [(window, [next(found) for _ in one._prompts]) for window in one._windows]) for one in prepared
         ]
+
+    def caches(self) -> dict[str, CacheCounts]:
+        """Return how often what was asked for was remembered: `label_sets`, and a bi-encoder's `labels`."""
+        counts = {"label_sets": self._prompts.counts()}
+        if (labels := self._forward.label_counts()) is not None:
+            counts["labels"] = labels
+        return counts
+
+    def _check(self, rows: Sequence[Row]) -> None:
+        frame = len(self._tokenizer.suffix)
+        for row in rows:
+            tokens = len(row.prompt.ids) + len(row.ids) + frame
+            for length, limit, unit in (
+                (tokens, self.info.max_tokens, "sub-tokens"),
+                (len(row.counts), self.info.max_words, "words"),
+            ):
+                if length > limit:
+                    raise WindowTooLong(
+                        f"a window of document {row.document} is {length:,} {unit} long, the model reads {limit:,}"
+                    )
 
     def _prepare(self, document: Document) -> Prepared:
         pairs = document.prompts()

@@ -15,9 +15,14 @@ class BadScores(RuntimeError):  # noqa: N818, what was found, as a reader of a d
     """A forward gave scores that aren't numbers (NaN) or are infinite, so there is no answer.
 
     Attributes:
-        rows: Which of the forward's rows have such scores, ascending; the others' are sound.
+        documents: Positions of the documents that have such scores among those asked together, ascending; the others'
+            are sound.
     """
 
-    def __init__(self, message: str, rows: tuple[int, ...] = ()) -> None:
+    def __init__(self, message: str, documents: tuple[int, ...] = ()) -> None:
         super().__init__(message)
-        self.rows = rows
+        self.documents = documents
+
+
+class WindowTooLong(ValueError):  # noqa: N818, likewise
+    """A window is longer than the model reads. It isn't cut: windows of that length aren't made by `prepare`."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from packing.overlap import Candidate
-from packing.prompts import Prompt
+from packing.prompts import CacheCounts, Prompt
 from packing.tokenizer import IntArray
 
 if TYPE_CHECKING:
@@ -35,6 +35,9 @@ class Row:
 
 class Forward(Protocol):
     """Run the model."""
+
+    def label_counts(self) -> CacheCounts | None:
+        """Return how often a bi-encoder's label was known; None of a forward that remembers no labels."""
 
     def candidates(self, rows: Sequence[Row]) -> list[list[Candidate]]:
         """Return, for each row in order, the spans whose score exceeds their label's threshold.

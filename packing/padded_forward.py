@@ -13,6 +13,7 @@ from torch.nn.utils.rnn import pad_sequence
 from packing.decode import Answers
 from packing.forward import Row
 from packing.overlap import Candidate
+from packing.prompts import CacheCounts
 
 BATCH_TOKENS = {"cpu": 2048, "cuda": 16384}
 """Sub-tokens in a batch, padding included. On a CPU larger batches are no faster (measured: within 5 %)."""
@@ -47,7 +48,12 @@ class PaddedForward:
         if self._bi_encoder:
             self._label_pad_id = gliner.data_processor.labels_tokenizer.pad_token_id or 0
         self._label_embeddings: dict[tuple[int, ...], Tensor] = {}
+        self._label_counts = CacheCounts(0, 0)
         self._batch_tokens = BATCH_TOKENS.get(self._device.type, BATCH_TOKENS["cpu"])
+
+    def label_counts(self) -> CacheCounts | None:
+        """See `Forward.label_counts`."""
+        return self._label_counts if self._bi_encoder else None
 
     @torch.inference_mode()
     def candidates(self, rows: Sequence[Row]) -> list[list[Candidate]]:
@@ -115,6 +121,8 @@ class PaddedForward:
         known = self._label_embeddings
         asked = list(dict.fromkeys(ids for row in rows for ids in row.prompt.label_ids))
         missing = [ids for ids in asked if ids not in known]
+        hits, misses = self._label_counts
+        self._label_counts = CacheCounts(hits + len(asked) - len(missing), misses + len(missing))
         if missing and len(known) + len(missing) > LABELS_CACHED:
             known.clear()
             missing = asked

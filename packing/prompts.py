@@ -18,6 +18,13 @@ CACHED_CHARACTERS = 8192
 """A set of more labels or characters is read anew each time: it is rare, and 256 of them would take gigabytes."""
 
 
+class CacheCounts(NamedTuple):
+    """How often something was remembered, and how often it had to be made, since the model was loaded."""
+
+    hits: int
+    misses: int
+
+
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """Some or all of a document's labels, ready for the model.
@@ -102,6 +109,11 @@ class Prompts:
         """
         small = len(pairs) <= CACHED_LABELS and sum(len(text) for _, text in pairs) <= CACHED_CHARACTERS
         return self._cached(pairs) if small else self._choice(pairs)
+
+    def counts(self) -> CacheCounts:
+        """Return how often a label set was known; those too large to be remembered don't count."""
+        known = self._cached.cache_info()
+        return CacheCounts(known.hits, known.misses)
 
     def _choice(self, pairs: tuple[tuple[str, str], ...]) -> PromptChoice:
         labels = [label for label, _ in pairs]

@@ -1,27 +1,46 @@
-"""The README's table of settings, made from the settings class.
+"""The README's tables, made from what they are about: the settings, and which models are packed.
 
-`python -m worker.reference` writes it between its two marks; with `--check` it says whether it is in step.
+`python -m worker.reference` writes each between its two marks; with `--check` it says whether they are in step.
 """
 
+import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 from pydantic.fields import FieldInfo
 
+from packing.encoders import PACKED
+from packing.heads.supported import FIELDS
 from worker.config import Settings
 from worker.flags import choices, shown
 
 README = Path(__file__).parent.parent / "README.md"
-BEGIN, END = "<!-- settings: begin -->", "<!-- settings: end -->"
 
 
-def table() -> str:
+def settings_table() -> str:
     """Return the settings as a Markdown table: name, default, what it may be, what it does."""
     rows = ["| setting | default | values | what it does |", "|---|---|---|---|"]
     for name, field in Settings.model_fields.items():
         rows.append(f"| `{name}` | `{shown(field.default)}` | {_values(field)} | {field.description} |")
     return "\n".join(rows)
+
+
+def packed_table() -> str:
+    """Return what is packed as a Markdown table: each field of a model's configuration, the values, what it says."""
+    rows = ["| field of the configuration | packed | what it says |", "|---|---|---|"]
+    kinds = ", ".join(f"`{kind}`" for kind in PACKED)
+    rows.append(f"| `model_type` of the encoder | {kinds} | the encoder's family |")
+    for field in FIELDS:
+        # what is no value of its own is the field left out
+        values = dict.fromkeys(json.dumps(value) for value in field.packed or () if value not in (None, ""))
+        packed = ", ".join(f"`{value}`" for value in values) or ("any" if field.packed is None else "not set")
+        rows.append(f"| `{field.name}` | {packed} | {field.meaning} |")
+    return "\n".join(rows)
+
+
+TABLES: Final[Mapping[str, Callable[[], str]]] = {"settings": settings_table, "packed": packed_table}
 
 
 def _values(field: FieldInfo) -> str:
@@ -35,25 +54,28 @@ def _values(field: FieldInfo) -> str:
 
 
 def written(readme: str) -> str:
-    """Return the README with the table as it should be.
+    """Return the README with the tables as they should be.
 
     Raises:
-        ValueError: the README lacks the marks.
+        ValueError: the README lacks a mark.
     """
-    head, begin, rest = readme.partition(BEGIN)
-    _, end, tail = rest.partition(END)
-    if not (begin and end):
-        raise ValueError(f"the README lacks {BEGIN} or {END}")
-    return f"{head}{BEGIN}\n{table()}\n{END}{tail}"
+    for name, table in TABLES.items():
+        first, last = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+        head, begin, rest = readme.partition(first)
+        _, end, tail = rest.partition(last)
+        if not (begin and end):
+            raise ValueError(f"the README lacks {first} or {last}")
+        readme = f"{head}{first}\n{table()}\n{last}{tail}"
+    return readme
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the table, or with `--check` compare it; returns the exit code."""
+    """Write the tables, or with `--check` compare them; returns the exit code."""
     present = README.read_text()
     wanted = written(present)
     if "--check" in arguments:
         if present != wanted:
-            print("README.md is out of step with the settings: run `make generate`")  # noqa: T201
+            print("README.md is out of step with the code: run `make generate`")  # noqa: T201
         return int(present != wanted)
     README.write_text(wanted)
     return 0

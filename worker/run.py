@@ -53,7 +53,10 @@ def run_worker(settings: Settings) -> Counter[str]:
             raise
         found = topics.inspect(admin, settings)
         engine, model = load_engine(settings)
-        return work(settings, engine, model, found, stop)
+        counts = work(settings, engine, model, found, stop)
+        for name, (hits, misses) in engine.caches().items():
+            log.info("cache", of=name, hits=hits, misses=misses)
+        return counts
 
     # Longer than all that a worker may wait for when it leaves.
     return supervised(start, stop, patience_s=2 * (settings.drain_ms + settings.transaction_timeout_ms) / 1000)

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from packing.linear import Linear
 from packing.pack import Pack, pack
 from packing.plan import plan
-from packing.prompts import Prompt
+from packing.prompts import CacheCounts, Prompt
 
 CACHED_LABELS = 4096
 """Labels whose weights are remembered: some 30 MB."""
@@ -29,8 +29,7 @@ class LabelWeights:
     """What scoring needs of each label, computed once and remembered for the labels last asked for.
 
     Attributes:
-        hits: Labels that were known, each counted once a pack.
-        misses: Labels that had to be encoded.
+        counts: Labels that were known, each counted once a pack, and labels that had to be encoded.
     """
 
     def __init__(
@@ -59,8 +58,7 @@ class LabelWeights:
         self._finish = finish
         self._capacity = capacity
         self._known: OrderedDict[Ids, Tensor] = OrderedDict()  # [N] each, the one asked for last at the end
-        self.hits = 0
-        self.misses = 0
+        self.counts = CacheCounts(0, 0)
 
     def __len__(self) -> int:
         """Return how many labels are remembered."""
@@ -74,8 +72,8 @@ class LabelWeights:
         distinct = {id(prompt): prompt for prompt in prompts}
         asked = list(dict.fromkeys(ids for prompt in distinct.values() for ids in prompt.label_ids))
         missing = [ids for ids in asked if ids not in self._known]
-        self.misses += len(missing)
-        self.hits += len(asked) - len(missing)
+        hits, misses = self.counts
+        self.counts = CacheCounts(hits + len(asked) - len(missing), misses + len(missing))
         fresh = dict(zip(missing, self._compute(missing), strict=True)) if missing else {}
         weights = {ids: fresh[ids] if ids in fresh else self._known[ids] for ids in asked}
         self._remember(weights)

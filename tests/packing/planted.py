@@ -20,6 +20,9 @@ class Planted:
     def candidates(self, rows: Sequence[Row]) -> list[list[Candidate]]:
         return [list(self._find(row)) for row in rows]
 
+    def label_counts(self) -> None:
+        return None
+
     def _find(self, row: Row) -> list[Candidate]:
         words = [ids.tolist() for ids in np.split(row.ids, row.counts.cumsum()[:-1])]
         n = len(self._words)

@@ -185,12 +185,12 @@ def test_a_documents_candidates_are_counted_over_its_packs(kind: str, monkeypatc
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("wrong", [float("nan"), float("inf"), float("-inf")])
-def test_a_score_that_is_no_number_is_an_error_that_names_its_rows(kind: str, wrong: float) -> None:
+def test_a_score_that_is_no_number_is_an_error_that_names_its_documents(kind: str, wrong: float) -> None:
     scores = [random_scores(kind, 6, 3, seed) for seed in range(5)]
     scores[1][1, 2, 0] = scores[3][5, 0, 2] = wrong
     with pytest.raises(BadScores) as caught:
-        answers(kind, scores, [row((0.5,) * 3)] * 5).candidates()
-    assert caught.value.rows == (1, 3)
+        answers(kind, scores, [row((0.5,) * 3, document) for document in (0, 0, 1, 2, 3)]).candidates()
+    assert caught.value.documents == (0, 2)
 
 
 def test_a_bad_row_is_never_refused_for_too_many_entities(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 from unittest.mock import Mock
 
@@ -10,7 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from packing import BadScores, Document, Engine, Overlap, TooManyEntities, decode
+from packing import BadScores, Document, Engine, Overlap, TooManyEntities, WindowTooLong, decode
 from packing.engine import _rows
 from packing.overlap import select
 from packing.packed_forward import PackedForward
@@ -142,8 +143,39 @@ def test_scores_that_are_no_numbers_are_an_error(
     assert isinstance(forward, PackedForward)
     encoder = forward.encoder
     monkeypatch.setattr(forward, "encoder", lambda pack, read: torch.full_like(encoder(pack, read), number))
-    with pytest.raises(BadScores):
-        engine.extract([Document("Angela Merkel", LABELS)])
+    with pytest.raises(BadScores) as caught:
+        engine.extract([Document("", LABELS), Document("Angela Merkel", LABELS)])
+    assert caught.value.documents == (1,)
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        ({"max_tokens": 12}, r"document 1 is \d\d sub-tokens long, the model reads 12"),
+        ({"max_words": 3}, r"document 1 is 9 words long, the model reads 3"),
+    ],
+)
+def test_a_window_longer_than_the_model_reads_is_refused_never_cut(
+    load: Load, limits: dict[str, int], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, _ = load("bert span")
+    prepared = engine.prepare(
+        [Document("Rain.", LABELS), Document("Angela Merkel met Tim Cook in Berlin on Friday", LABELS)]
+    )
+    monkeypatch.setattr(engine, "info", replace(engine.info, **limits))
+    with pytest.raises(WindowTooLong, match=said):
+        engine.infer(prepared)
+
+
+@pytest.mark.parametrize(("name", "labels"), [("bert span", None), ("bi-encoder span", (3, 3))])
+def test_how_often_a_cache_knew_is_visible(load: Load, name: str, labels: tuple[int, int] | None) -> None:
+    engine, _ = load(name)
+    before = engine.caches()
+    for _ in range(2):
+        engine.extract([Document("Angela Merkel", ("first of its kind", "second", "third"))])
+    after = engine.caches()
+    found = {what: (hits - before[what].hits, misses - before[what].misses) for what, (hits, misses) in after.items()}
+    assert found == {"label_sets": (1, 1)} | ({"labels": labels} if labels else {})
 
 
 @pytest.mark.parametrize("name", ["short bert span", "bert token"])
