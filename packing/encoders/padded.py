@@ -47,8 +47,3 @@ class PaddedEncoder:
         assert states is not None, "a pack has at least one segment"
         self.tokens += end
         return states if read is None else states[read]
-
-
-def build(model: Any, dtype: torch.dtype) -> PaddedEncoder:
-    """Take any `transformers` encoder."""
-    return PaddedEncoder(model, dtype)
