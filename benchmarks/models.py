@@ -19,10 +19,15 @@ from transformers import AutoModel, DebertaV2Config, PreTrainedTokenizerFast
 from benchmarks.library import logits_alone
 
 SHAPES: Final[dict[str, dict[str, Any]]] = {
-    "small": {"encoder": {"num_hidden_layers": 6}, "hidden_size": 512},
-    "base": {"encoder": {"num_hidden_layers": 12}, "hidden_size": 512},
+    "small": {"encoder": {"num_hidden_layers": 6}, "hidden_size": 512, "scale": 2.0, "tokens": 0},
+    "base": {"encoder": {"num_hidden_layers": 12}, "hidden_size": 512, "scale": 1.4, "tokens": 128_100},
 }
-"""By size, as the published `gliner_small-v2.1` and `gliner_medium-v2.1` (on DeBERTa-v3-base) are."""
+"""By size, as the published `gliner_small-v2.1` and `gliner_medium-v2.1` (on DeBERTa-v3-base) are.
+
+`scale` is a factor on the random weights, with which attention is neither even nor all on one token; the more layers,
+the less, as they multiply what is rounded. `tokens` are those that the tokenizer has at least; the base one has as many
+as the published one, because its memory is held against its weights.
+"""
 
 _ENCODER: Final[dict[str, Any]] = {
     "hidden_size": 768,
@@ -46,13 +51,16 @@ _GLINER: Final[dict[str, Any]] = {
     "dropout": 0.0,
     "span_mode": "markerV0",
 }
-_VOCABULARY: Final = 30_000
+_PIECES: Final = 30_000
+"""Tokens that are learnt from the texts; the others never occur."""
+
 _MODEL_MAX_LENGTH: Final = 512
-_SCALE: Final = 2.0
-"""Factor on the random weights, with which attention is neither even nor all on one token."""
 
 _SPREAD: Final = 2.0
 """The logits' standard deviation; random weights as they come give .01, which would hide errors."""
+
+_NEVER: Final = -1e4
+"""Logarithm of the probability of a piece that no text shall hold."""
 
 _RECIPE: Final = 1  # raised when what is built here changes
 
@@ -74,7 +82,7 @@ def random_model(size: str, texts: Sequence[str], cache: Path) -> Path:
         cache: Where it is kept.
     """
     shape = SHAPES[size]
-    settings = json.dumps([_RECIPE, shape, _ENCODER, _GLINER, _VOCABULARY, _MODEL_MAX_LENGTH, _SCALE, _SPREAD])
+    settings = json.dumps([_RECIPE, shape, _ENCODER, _GLINER, _PIECES, _MODEL_MAX_LENGTH, _SPREAD])
     digest = hashlib.sha256(settings.encode())
     for text in texts:
         digest.update(text.encode(errors="replace"))
@@ -91,13 +99,13 @@ def random_model(size: str, texts: Sequence[str], cache: Path) -> Path:
 def _build(folder: Path, shape: dict[str, Any], texts: Sequence[str]) -> None:
     torch.manual_seed(0)
     encoder = folder / "encoder"
-    tokenizer = _tokenizer(texts)
+    tokenizer = _tokenizer(texts, shape["tokens"])
     config = DebertaV2Config(**_ENCODER, **shape["encoder"], vocab_size=len(tokenizer))
     AutoModel.from_config(config).save_pretrained(encoder)  # type: ignore[no-untyped-call]
     tokenizer.save_pretrained(encoder)
     wanted = GLiNERConfig(model_name=str(encoder), hidden_size=shape["hidden_size"], **_GLINER)
     gliner = GLiNER.from_config(wanted, backbone_from_pretrained=True, local_files_only=True)
-    _spread(gliner, texts)
+    _spread(gliner, texts, shape["scale"])
     gliner.save_pretrained(folder, safe_serialization=True)
     saved = folder / "gliner_config.json"
     saved.write_text(json.dumps(json.loads(saved.read_text()) | {"model_name": "random-deberta"}))
@@ -105,11 +113,11 @@ def _build(folder: Path, shape: dict[str, Any], texts: Sequence[str]) -> None:
 
 
 @torch.no_grad()
-def _spread(gliner: Any, texts: Iterable[str]) -> None:
+def _spread(gliner: Any, texts: Iterable[str], scale: float) -> None:
     """Scale the weights so that the model tells spans apart."""
     for name, parameter in gliner.model.named_parameters():
         if parameter.dim() > 1 and "embeddings" not in name:
-            parameter.mul_(_SCALE)
+            parameter.mul_(scale)
     gliner.eval()
     some = [text for text in texts if 80 < len(text) < 400][:16]
     logits = torch.cat([logits_alone(gliner, text, ["person", "location"]).flatten() for text in some])
@@ -119,19 +127,22 @@ def _spread(gliner: Any, texts: Iterable[str]) -> None:
     last.bias.mul_(factor)
 
 
-def _tokenizer(texts: Iterable[str]) -> PreTrainedTokenizerFast:
-    """Train one of DeBERTa-v3's kind: pieces by the unigram model, spaces kept as a mark."""
+def _tokenizer(texts: Iterable[str], tokens: int) -> PreTrainedTokenizerFast:
+    """Train one of DeBERTa-v3's kind, with at least so many tokens: pieces by the unigram model, spaces kept as a mark."""
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.normalizer = normalizers.Sequence([normalizers.Nmt(), normalizers.NFKC()])
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
     trainer = trainers.UnigramTrainer(
-        vocab_size=_VOCABULARY,
+        vocab_size=_PIECES,
         unk_token="[UNK]",
         special_tokens=["[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]"],
         show_progress=False,
     )
     tokenizer.train_from_iterator(texts, trainer)
+    learnt = json.loads(tokenizer.to_str())
+    learnt["model"]["vocab"] += [[f"[unused{i}]", _NEVER] for i in range(tokens - tokenizer.get_vocab_size())]
+    tokenizer = Tokenizer.from_str(json.dumps(learnt))
     frame = [(token, tokenizer.token_to_id(token)) for token in ("[CLS]", "[SEP]")]
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B [SEP]", special_tokens=frame

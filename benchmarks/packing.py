@@ -6,7 +6,7 @@ import logging
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import torch
 import transformers
@@ -44,13 +44,12 @@ SMALL: Final = {
 }
 BASE: Final = {"extract_fp32_vs_best": 2.1}
 ENCODER: Final = {"float32": 0.85, "bfloat16": 0.75}
-BASE_START_S: Final = 20.0
 OTHERS: Final = 1000
 """Texts that keep another one company."""
 
 
 def measure_small(session: Session) -> None:
-    """Measure all there is on DeBERTa-v3-small's shape."""
+    """Measure answers, encoder, head, host, padding and company on DeBERTa-v3-small's shape."""
     small, half = session.open("small")
     exact = _answers(session, small, half, SMALL, "")
     _encoder(session, small, half, "")
@@ -63,21 +62,14 @@ def measure_small(session: Session) -> None:
     session.metrics += found
     if not session.quick:
         _company(session, small, half, exact, "", OTHERS)
-        _growth(session, small, half)
-        session.say("small: one process or several")
-        dtype = "bfloat16" if half else "float32"
-        found, session.details["division"] = memory.divide(small.folder, dtype, session.threads, small.asked)
-        session.metrics += found
-        _memory(session, small, half, "")
 
 
 def measure_base(session: Session) -> None:
-    """Measure answers, encoder, company and memory on DeBERTa-v3-base's shape."""
+    """Measure answers, encoder and company on DeBERTa-v3-base's shape."""
     base, half = session.open("base")
     exact = _answers(session, base, half, BASE, "base_")
     _encoder(session, base, half, "base_")
     _company(session, base, half, exact, "base_", OTHERS // 5)
-    _memory(session, base, half, "base_", BASE_START_S)
 
 
 def measure_demo(session: Session) -> None:
@@ -85,6 +77,43 @@ def measure_demo(session: Session) -> None:
     demo, half = session.open("demo")
     exact = _answers(session, demo, half, {}, "demo_")
     _company(session, demo, half, exact, "demo_", OTHERS)
+
+
+def measure_growth(session: Session) -> None:
+    """Measure more and more texts, and labels, on the small shape."""
+    small, half = session.open("small")
+    session.say("small: growth in texts and in labels")
+    engine = half.engine if half else small.engine
+    found, session.details["growth"] = growth.measure(small, engine, session.pool, session.say)
+    session.metrics += found
+
+
+def measure_memory(session: Session) -> None:
+    """Measure memory and starts of both shapes, and whether several processes are better than several threads."""
+    for name, prefix in (("small", ""), ("base", "base_")):
+        measured, half = session.open(name)
+        dtypes = ["float32", "bfloat16"] if half else ["float32"]
+        session.say(f"{name}: memory, in processes of their own")
+        found, footprints = memory.compare(
+            measured.folder, dtypes, session.threads, measured.asked, prefix, goals=name == "base"
+        )
+        session.metrics += found
+        session.keep("memory", name, footprints)
+        if name == "small":
+            session.say("small: one process or several")
+            found, session.details["division"] = memory.divide(
+                measured.folder, dtypes[-1], session.threads, measured.asked
+            )
+            session.metrics += found
+
+
+PARTS: Final = {
+    "small": measure_small,
+    "growth": measure_growth,
+    "base": measure_base,
+    "demo": measure_demo,
+    "memory": measure_memory,
+}
 
 
 def _answers(
@@ -135,32 +164,15 @@ def _company(
     session.metrics += company.measure(measured, half.engine if half else None, session.pool, count, exact, prefix)
 
 
-def _growth(session: Session, measured: Subject, half: Half | None) -> None:
-    session.say(f"{measured.name}: growth in texts and in labels")
-    found, details = growth.measure(measured, half.engine if half else measured.engine, session.pool, session.say)
-    session.metrics += found
-    session.details["growth"] = details
-
-
-def _memory(
-    session: Session, measured: Subject, half: Half | None, prefix: str, start_goal: float | None = None
-) -> None:
-    session.say(f"{measured.name}: memory, in processes of their own")
-    dtypes = ["float32", "bfloat16"] if half else ["float32"]
-    found, footprints = memory.compare(measured.folder, dtypes, session.threads, measured.asked, prefix, start_goal)
-    session.metrics += found
-    session.keep("memory", measured.name, footprints)
-
-
-def _picture(session: Session, path: Path) -> None:
-    about = session.details["subjects"]["small"]
-    speeds = session.details["texts_per_second"]["small"]
+def _picture(content: Mapping[str, Any], threads: int, path: Path) -> None:
+    about = content["subjects"]["small"]
+    speeds = content["texts_per_second"]["small"]
     picture.draw(
         path,
         dict(sorted(speeds.items(), key=lambda item: -item[1])),
-        session.details["padding"],
+        content["padding"],
         f"{about['texts']} texts, {about['words']:,} words, {about['labels']} labels. DeBERTa-v3-small's shape, "
-        f"random weights, {session.threads} CPU threads",
+        f"random weights, {threads} CPU threads",
     )
 
 
@@ -173,22 +185,28 @@ def _quiet() -> None:
 
 
 def main(
+    parts: Annotated[
+        list[str] | None,
+        typer.Argument(help=f"Of {', '.join(PARTS)}; all if none is named. Figures of the others stay in the file."),
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="The main ratios alone, within a minute.")] = False,
     threads: Annotated[int, typer.Option(min=1, help="Threads of the model.")] = THREADS,
     texts: Annotated[int, typer.Option(min=0, help="How many texts; 0: 64, and 12 of the quick measure.")] = 0,
 ) -> None:
     """Measure the packed engine against the model library, side by side in one run."""
+    if unknown := set(parts or ()) - set(PARTS):
+        raise typer.BadParameter(f"{', '.join(sorted(unknown))}: the parts are {', '.join(PARTS)}")
     torch.set_num_threads(threads)
     _quiet()
     session = Session(quick, threads, texts or (12 if quick else 64))
-    measure_small(session)
-    if not quick:
-        measure_base(session)
-        measure_demo(session)
     results = RESULTS / ("packing-quick.json" if quick else "packing.json")
-    report.write(results, report.as_json(session.metrics, threads, session.details))
-    if not quick:
-        _picture(session, results.with_suffix(".svg"))
+    present = report.read(results) if parts else {}
+    for part in parts or (["small"] if quick else PARTS):
+        PARTS[part](session)
+        content = report.merged(present, report.as_json(session.metrics, threads, session.details))
+        report.write(results, content)  # after each part, as the next may take long and fail
+    if not quick and "small" in content["subjects"]:
+        _picture(content, threads, results.with_suffix(".svg"))
     report.show(session.metrics, session.console)
     session.say(f"{results.relative_to(RESULTS.parents[1])}: {report.verdict(session.metrics)}")
 

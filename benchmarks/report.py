@@ -75,6 +75,21 @@ def as_json(metrics: Iterable[Metric], threads: int, details: Mapping[str, Any])
     return {"metrics": listed, "machine": machine(threads), "versions": versions(), **details}
 
 
+def read(path: Path) -> dict[str, Any]:
+    """Read a results file; one that isn't there is empty."""
+    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
+
+
+def merged(present: Mapping[str, Any], fresh: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a file's content with a later run's put into it, by metric and by model."""
+    return {
+        key: {**present.get(key, {}), **fresh.get(key, {})}
+        if isinstance(fresh.get(key, present.get(key)), dict)
+        else fresh.get(key, present.get(key))
+        for key in (*present, *(key for key in fresh if key not in present))
+    }
+
+
 def machine(threads: int) -> dict[str, Any]:
     """Describe where this runs."""
     return {

@@ -50,6 +50,7 @@ class Session:
         self.details: dict[str, Any] = {}
         self.console = Console(width=None if Console().is_terminal else 160)
         self._start = time.perf_counter()
+        self._opened: dict[str, tuple[Subject, Half | None]] = {}
 
     def say(self, line: str) -> None:
         """Print what is going on, with the seconds since the start."""
@@ -60,16 +61,24 @@ class Session:
         self.details.setdefault(name, {})[model] = found
 
     def open(self, name: str) -> tuple[Subject, Half | None]:
-        """Load `small`, `base` or the `demo` model, also in bfloat16 where the processor has it."""
+        """Load `small`, `base` or the `demo` model once, also in bfloat16 where processor and self-test allow it."""
+        if name not in self._opened:
+            self._opened[name] = self._load(name)
+        return self._opened[name]
+
+    def _load(self, name: str) -> tuple[Subject, Half | None]:
         self.say(f"{name}: loading")
         folder = DEMO_MODEL if name == "demo" else models.random_model(name, self.pool, models.cache_folder())
         opened = subject.open_subject(name, folder, self.pool, self.texts)
         half = None
         if bfloat16_instructions():
             engine = Engine.load(folder, device="cpu", dtype="bfloat16")
-            half = Half(engine, library.load(folder, torch.bfloat16))
+            if engine.info.dtype == "bfloat16":
+                half = Half(engine, library.load(folder, torch.bfloat16))
+            else:
+                self.say(f"{name}: {'; '.join(engine.info.steps)}")
         about = asdict(_facts(opened, subject.rows(opened.engine, opened.asked.texts, opened.asked.labels)))
-        about |= {"source": self.source, "half": _way(half.engine) if half else "no bfloat16 on this processor"}
+        about |= {"source": self.source, "half": _way(half.engine) if half else "no bfloat16"}
         self.keep("subjects", name, about)
         self.say(f"{name}: {', '.join(f'{key} {value}' for key, value in about.items())}")
         return opened, half

@@ -1,4 +1,4 @@
-"""The README's tables, made from what they are about: the settings, and which models are packed.
+"""The README's tables, made from what they are about: the settings, and which models are packed, how fast it is.
 
 `python -m worker.reference` writes each between its two marks; with `--check` it says whether they are in step.
 """
@@ -17,6 +17,15 @@ from worker.config import Settings
 from worker.flags import choices, shown
 
 README = Path(__file__).parent.parent / "README.md"
+RESULTS = README.parent / "benchmarks" / "results" / "packing.json"
+
+SHAPES: Final = {"small": "small", "base": "base"}
+METHODS: Final = {
+    "sequential": "one by one",
+    "padded 8": "batches of 8 as they come",
+    "sorted 8": "batches of 8, sorted by length",
+    "its packing": "its own packing, sorted by length",
+}
 
 
 def settings_table() -> str:
@@ -40,7 +49,33 @@ def packed_table() -> str:
     return "\n".join(rows)
 
 
-TABLES: Final[Mapping[str, Callable[[], str]]] = {"settings": settings_table, "packed": packed_table}
+def speed_table() -> str:
+    """Return what `make bench-packing` found as Markdown: texts a second by method, model and dtype."""
+    found = json.loads(RESULTS.read_text())
+    speeds = found["texts_per_second"]
+    columns = [(model, dtype) for model in SHAPES for dtype in ("float32", "bfloat16")]
+    methods = dict.fromkeys(way.rpartition(", ")[0] for model in SHAPES for way in speeds[model])
+    rows = [
+        "| texts a second | " + " | ".join(f"{SHAPES[model]}, {dtype}" for model, dtype in columns) + " |",
+        "|---|" + "---:|" * len(columns),
+    ]
+    for method in sorted(methods, key=lambda method: -speeds["small"].get(f"{method}, float32", 0)):
+        cells = [speeds[model].get(f"{method}, {dtype}") for model, dtype in columns]
+        name = method if method == "Glistream" else f"the library, {METHODS[method]}"
+        rows.append(f"| {name} | " + " | ".join("" if cell is None else f"{cell:.1f}" for cell in cells) + " |")
+    machine, versions = found["machine"], found["versions"]
+    rows.append("")
+    rows.append(
+        f"{machine['processor']}, {machine['threads']} threads; torch {versions['torch']}, gliner {versions['gliner']}."
+    )
+    return "\n".join(rows)
+
+
+TABLES: Final[Mapping[str, Callable[[], str]]] = {
+    "settings": settings_table,
+    "packed": packed_table,
+    "speed": speed_table,
+}
 
 
 def _values(field: FieldInfo) -> str:
