@@ -128,7 +128,7 @@ def _spread(gliner: Any, texts: Iterable[str], scale: float) -> None:
 
 
 def _tokenizer(texts: Iterable[str], tokens: int) -> PreTrainedTokenizerFast:
-    """Train one of DeBERTa-v3's kind, with at least so many tokens: pieces by the unigram model, spaces kept as a mark."""
+    """Train one of DeBERTa-v3's kind, of at least so many tokens: unigram pieces, spaces kept as a mark."""
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.normalizer = normalizers.Sequence([normalizers.Nmt(), normalizers.NFKC()])
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
