@@ -45,11 +45,17 @@ class SubTokenizer:
             ModelError: It isn't seen how the tokenizer starts and ends a sequence.
         """
         serialised = tokenizer.backend_tokenizer.to_str()
-        self._marking = _unlimited(serialised)
+        # Not kept: a tokenizer of 128,000 pieces takes 93 MiB.
+        marking = _unlimited(serialised)
+        self._markers = {
+            token: tuple(marking.encode([token], is_pretokenized=True, add_special_tokens=False).ids)
+            for token in markers
+        }
+        probe = marking.encode(["a"], is_pretokenized=True, add_special_tokens=False).ids
+        framed = marking.encode(["a"], is_pretokenized=True).ids
+        del marking
         self._literal = _unlimited(_with_special_apart(serialised, markers))
         self._literal.encode_special_tokens = True
-        probe = self._marking.encode(["a"], is_pretokenized=True, add_special_tokens=False).ids
-        framed = self._marking.encode(["a"], is_pretokenized=True).ids
         at = next((i for i in range(len(framed)) if probe and framed[i : i + len(probe)] == probe), None)
         if at is None:
             raise ModelError("the tokenizer doesn't give a word the same sub-tokens inside a sequence as alone")
@@ -57,8 +63,8 @@ class SubTokenizer:
         self.suffix: tuple[int, ...] = tuple(framed[at + len(probe) :])
 
     def marker(self, token: str) -> tuple[int, ...]:
-        """Return the ids of a prompt token; several if the vocabulary lacks it."""
-        return tuple(self._marking.encode([token], is_pretokenized=True, add_special_tokens=False).ids)
+        """Return the ids of one of the prompt tokens; several if the vocabulary lacks it."""
+        return self._markers[token]
 
     def encode(self, words: Sequence[str]) -> tuple[IntArray, IntArray]:
         """Return the words' sub-tokens, `ids[T]`, and how many each word has, `counts[W]`.
