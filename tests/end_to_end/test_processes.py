@@ -26,4 +26,5 @@ def test_two_processes_share_the_partitions_and_leave_in_order(make_stream: Make
     assert sorted(int(event.text_id or 0) for event in stream.events()) == list(range(200))
     assert {line["process"] for line in worker.lines("worker_started")} == {1, 2}
     assert [line["events"] for line in worker.lines("worker_stopped")] == [100, 100]
+    assert [(line["of"], line["hits"], line["misses"]) for line in worker.lines("cache")] == [("label_sets", 3, 1)] * 2
     assert_left_in_good_order(stream)

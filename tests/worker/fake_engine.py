@@ -29,6 +29,9 @@ class FakeEngine:
         self.broken = broken
         self.forwards: list[int] = []
 
+    def caches(self) -> dict[str, tuple[int, int]]:
+        return {"label_sets": (3, 1)}
+
     def prepare(self, documents: Sequence[Document]) -> list[FakePrepared]:
         if any("UNPREPARED" in document.text for document in documents):
             raise ValueError("a label that the model can't read")
