@@ -83,10 +83,8 @@ def read(path: Path) -> dict[str, Any]:
 def merged(present: Mapping[str, Any], fresh: Mapping[str, Any]) -> dict[str, Any]:
     """Return a file's content with a later run's put into it, by metric and by model."""
     return {
-        key: {**present.get(key, {}), **fresh.get(key, {})}
-        if isinstance(fresh.get(key, present.get(key)), dict)
-        else fresh.get(key, present.get(key))
-        for key in (*present, *(key for key in fresh if key not in present))
+        key: {**present.get(key, {}), **value} if isinstance(value, dict) else value
+        for key, value in {**present, **fresh}.items()
     }
 
 

@@ -121,8 +121,7 @@ class PaddedForward:
         known = self._label_embeddings
         asked = list(dict.fromkeys(ids for row in rows for ids in row.prompt.label_ids))
         missing = [ids for ids in asked if ids not in known]
-        hits, misses = self._label_counts
-        self._label_counts = CacheCounts(hits + len(asked) - len(missing), misses + len(missing))
+        self._label_counts = self._label_counts.plus(len(asked), len(missing))
         if missing and len(known) + len(missing) > LABELS_CACHED:
             known.clear()
             missing = asked

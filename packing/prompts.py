@@ -24,6 +24,10 @@ class CacheCounts(NamedTuple):
     hits: int
     misses: int
 
+    def plus(self, asked: int, missing: int) -> CacheCounts:
+        """Return the counts after so many more were asked for, of which some were missing."""
+        return CacheCounts(self.hits + asked - missing, self.misses + missing)
+
 
 @dataclass(frozen=True, slots=True)
 class Prompt:

@@ -72,8 +72,7 @@ class LabelWeights:
         distinct = {id(prompt): prompt for prompt in prompts}
         asked = list(dict.fromkeys(ids for prompt in distinct.values() for ids in prompt.label_ids))
         missing = [ids for ids in asked if ids not in self._known]
-        hits, misses = self.counts
-        self.counts = CacheCounts(hits + len(asked) - len(missing), misses + len(missing))
+        self.counts = self.counts.plus(len(asked), len(missing))
         fresh = dict(zip(missing, self._compute(missing), strict=True)) if missing else {}
         weights = {ids: fresh[ids] if ids in fresh else self._known[ids] for ids in asked}
         self._remember(weights)

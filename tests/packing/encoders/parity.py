@@ -44,3 +44,16 @@ def largest_difference(model: Any, encoder: Encoder, lengths: Sequence[int], voc
         expected.append(alone)
         differences.append((states[start : start + length].float() - alone).abs().max())
     return float(torch.stack(differences).max() / torch.cat(expected).std())
+
+
+def assert_no_segment_sees_another(encoder: Encoder) -> None:
+    """Change one segment: its own states change, all others stay."""
+    random = np.random.default_rng(0)
+    sequences = [random.integers(5, 200, length).astype(np.int32) for length in (40, 40, 200, 7)]
+    before = encoder(pack(sequences, range(4)))
+    changed = [*sequences[:1], random.integers(5, 200, 40).astype(np.int32), *sequences[2:]]
+    after = encoder(pack(changed, range(4)))
+    own = slice(240, 280)  # the second of the two of 40 tokens
+    assert torch.allclose(before[:240], after[:240], rtol=0, atol=1e-6)
+    assert torch.allclose(before[280:287], after[280:287], rtol=0, atol=1e-6)
+    assert not torch.allclose(before[own], after[own], atol=1e-2)
