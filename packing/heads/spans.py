@@ -28,7 +28,6 @@ class SpanScorer:
 
     Attributes:
         width: Most words of a span, `K`.
-        label_width: Components of a label's weights.
     """
 
     def __init__(self, model: Any, dtype: torch.dtype) -> None:
@@ -41,7 +40,6 @@ class SpanScorer:
         self._of_start, self._of_end = Linear(starts, first.bias, dtype), Linear(ends_, None, dtype)
         self._labels = TwoLayers(model.prompt_rep_layer, dtype)
         self._fold = Linear(torch.cat([last.weight.t(), last.bias[None]]), None, dtype)
-        self.label_width = self._fold.out_features
 
     def label_weights(self, labels: Tensor) -> Tensor:
         """Return the weights, and at the end the bias, that a logit has for each label, `[C, 4 H + 1]`.

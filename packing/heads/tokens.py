@@ -24,11 +24,7 @@ SCORES = 3
 
 
 class TokenScorer:
-    """`Scorer` of a model, laid out anew.
-
-    Attributes:
-        label_width: Components of a label's weights.
-    """
+    """`Scorer` of a model, laid out anew."""
 
     def __init__(self, model: Any, dtype: torch.dtype) -> None:
         """Copy the weights of a library's token-level model."""
@@ -40,7 +36,6 @@ class TokenScorer:
         self._labels = _folded(of_label, None, scorer.proj_label, dtype)
         self._product = Linear(of_product, None, dtype)
         self._last = Linear.of(dtype, last)
-        self.label_width = self._labels.out_features
 
     def label_weights(self, labels: Tensor) -> Tensor:
         """Return each label's part of the inner layer, and its factors of the product, `[C, 4 H + H]`.

@@ -50,6 +50,18 @@ def test_a_results_file_holds_each_metric_with_its_goal(tmp_path: Path) -> None:
     assert report.verdict([*metrics, Metric("slow", 1.0, "s", 4.0)]) == "1 of 2 goals met; not met: slow 1 for 4."
 
 
+def test_a_part_measured_again_goes_among_the_others() -> None:
+    present = {"metrics": {"a": 1, "b": 2}, "memory": {"small": 3}, "division": {"x": 4}}
+    fresh = {"metrics": {"b": 5}, "memory": {"base": 6}, "versions": {"torch": "7"}}
+    assert report.merged(present, fresh) == {
+        "metrics": {"a": 1, "b": 5},
+        "memory": {"small": 3, "base": 6},
+        "division": {"x": 4},
+        "versions": {"torch": "7"},
+    }
+    assert report.merged({}, fresh) == fresh
+
+
 def test_a_ratio_is_the_median_of_the_rounds() -> None:
     assert ratio([4, 9, 5], [2, 3, 5]) == (2, 1, 3)
 
