@@ -38,9 +38,9 @@ def is_free(port: int) -> bool:
     return True
 
 
-def free_port(besides: int | None = None) -> int:
-    """Return a local port that nothing listens on, outside the ephemeral range and not the one given."""
-    return next(port for port in random.sample(PORTS, len(PORTS)) if port != besides and is_free(port))
+def free_port(*besides: int | None) -> int:
+    """Return a local port that nothing listens on, outside the ephemeral range and not one of those given."""
+    return next(port for port in random.sample(PORTS, len(PORTS)) if port not in besides and is_free(port))
 
 
 class KafkaServer:
@@ -48,12 +48,27 @@ class KafkaServer:
 
     Used as a context manager it runs inside the block. Unless it is told to outlive its starter, the broker ends
     with the process that started it, however that one ends (on Linux; elsewhere with the block).
+
+    Args:
+        folder: where its files are; what is there already is kept.
+        port: where it listens; any free port where left out.
+        advertised_port: a proxy's port: whoever comes through the proxy to `proxied_port` is told to go on using it.
+        outlives_starter: don't end it with the process that started it.
     """
 
-    def __init__(self, folder: Path, *, port: int | None = None, outlives_starter: bool = False) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        port: int | None = None,
+        advertised_port: int | None = None,
+        outlives_starter: bool = False,
+    ) -> None:
         self._folder = folder
         self._port = port if port is not None else free_port()
-        self._controller_port = free_port(besides=self._port)
+        self._controller_port = free_port(self._port, advertised_port)
+        self.proxied_port = free_port(self._port, advertised_port, self._controller_port)
+        self._proxied = None if advertised_port is None else (self.proxied_port, advertised_port)
         self._outlives_starter = outlives_starter
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -130,7 +145,12 @@ class KafkaServer:
     def _write_configuration(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._config.write_text(
-            server_properties(port=self._port, controller_port=self._controller_port, data=self._folder / "data")
+            server_properties(
+                port=self._port,
+                controller_port=self._controller_port,
+                data=self._folder / "data",
+                proxied=self._proxied,
+            )
         )
         (self._folder / "log4j2.properties").write_text(log4j_properties(self.log))
 

@@ -18,17 +18,24 @@ JVM: Final = (
 HOST: Final = "127.0.0.1"
 
 
-def server_properties(*, port: int, controller_port: int, data: Path) -> str:
-    """Return `server.properties` of a broker that is its own KRaft controller."""
+def server_properties(*, port: int, controller_port: int, data: Path, proxied: tuple[int, int] | None = None) -> str:
+    """Return `server.properties` of a broker that is its own KRaft controller.
+
+    With `proxied` it listens on the first of the two ports as well, and tells who comes that way to use the second.
+    """
+    clients = {"PLAINTEXT": (port, port)} | ({"PROXIED": proxied} if proxied else {})
     return _properties(
         {
             "process.roles": "broker,controller",
             "node.id": 1,
             "controller.quorum.voters": f"1@{HOST}:{controller_port}",
             "controller.listener.names": "CONTROLLER",
-            "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}",
-            "advertised.listeners": f"PLAINTEXT://{HOST}:{port}",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "listeners": ",".join(
+                [f"CONTROLLER://{HOST}:{controller_port}"]
+                + [f"{name}://{HOST}:{own}" for name, (own, _) in clients.items()]
+            ),
+            "advertised.listeners": ",".join(f"{name}://{HOST}:{told}" for name, (_, told) in clients.items()),
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,PROXIED:PLAINTEXT",
             "log.dirs": data,
             # After a kill the controller takes the broker for alive this long (9 s by default) and refuses the
             # restarted one; shorter still, and a stalled JVM would lose its own broker.
