@@ -59,7 +59,7 @@ class Writer:
             stage=failure.stage,
             exception=failure.exception,
             message=failure.message,
-            attempts=1,
+            attempts=failure.attempts,
             source=source_of(record),
         )
         # The event time may be what the broker refused; the headers say it in any case.

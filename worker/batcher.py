@@ -64,8 +64,6 @@ class MicroBatcher(Generic[Item]):
     Args:
         budget_tokens: tokens a micro-batch may hold; an item of more is a micro-batch of its own.
         max_latency_s: seconds from the arrival of an item to the end of its forward that the batcher aims at.
-        buffer_records: items that may wait before the buffer is full.
-        buffer_bytes: bytes that may wait before the buffer is full.
         forward_seconds: predicts the seconds of a forward of so many tokens.
     """
 
@@ -74,14 +72,10 @@ class MicroBatcher(Generic[Item]):
         *,
         budget_tokens: int,
         max_latency_s: float,
-        buffer_records: int,
-        buffer_bytes: int,
         forward_seconds: Callable[[int], float],
     ) -> None:
         self._budget_tokens = budget_tokens
         self._max_latency_s = max_latency_s
-        self._buffer_records = buffer_records
-        self._buffer_bytes = buffer_bytes
         self._forward_seconds = forward_seconds
         self._waiting: dict[Partition, deque[Item]] = {}
         self._tokens = self._bytes = self._records = 0
@@ -90,14 +84,14 @@ class MicroBatcher(Generic[Item]):
         return self._records
 
     @property
-    def full(self) -> bool:
-        """Whether no more should be taken from the source."""
-        return self._records >= self._buffer_records or self._bytes >= self._buffer_bytes
+    def tokens(self) -> int:
+        """Tokens of the items that wait."""
+        return self._tokens
 
     @property
-    def half_empty(self) -> bool:
-        """Whether a source that was paused should be resumed: the gap to `full` keeps it from flapping."""
-        return self._records <= self._buffer_records // 2 and self._bytes <= self._buffer_bytes // 2
+    def size(self) -> int:
+        """Bytes of the items that wait."""
+        return self._bytes
 
     def add(self, item: Item) -> None:
         """Append an item to what waits of its partition. Items come in the order of their offsets."""
@@ -107,6 +101,11 @@ class MicroBatcher(Generic[Item]):
     def holds(self, partition: Partition) -> bool:
         """Return whether anything of a partition waits."""
         return partition in self._waiting
+
+    def head(self, partition: Partition) -> Item | None:
+        """Return the next item of a partition."""
+        waiting = self._waiting.get(partition)
+        return waiting[0] if waiting else None
 
     def drop(self, partition: Partition) -> int:
         """Forget what waits of a partition; returns how many items that were."""

@@ -16,6 +16,10 @@ class Checkpoint:
         run: the worker process that wrote it.
         batch: how many micro-batches that process had answered, this one included.
         clean: the worker left the partition in good order, as against by dying.
+        until: records below this offset may have been in the worker's hands after the commit, none from it on; after
+            an unclean end, those that are suspect.
+        deaths: unclean ends, one after the other, with records below `until` in hand.
+        trials: how often a process died while the record at the committed offset ran alone.
         first_start: when the group first started on the partition, in milliseconds since the Unix epoch; only in the
             mark made then, None in all that follow.
     """
@@ -23,6 +27,9 @@ class Checkpoint:
     run: str
     batch: int
     clean: bool
+    until: int | None = None
+    deaths: int = 0
+    trials: int = 0
     first_start: int | None = None
 
 
@@ -47,7 +54,18 @@ def decode(metadata: str | None) -> Checkpoint | None:
         return None
     match found:
         case {"v": int(version), "run": str(run), "batch": int(batch), "clean": bool(clean)} if version == VERSION:
-            first_start = found.get("first_start")
-            return Checkpoint(run, batch, clean, first_start if isinstance(first_start, int) else None)
+            return Checkpoint(
+                run,
+                batch,
+                clean,
+                until=_integer(found.get("until")),
+                deaths=_integer(found.get("deaths")) or 0,
+                trials=_integer(found.get("trials")) or 0,
+                first_start=_integer(found.get("first_start")),
+            )
         case _:
             return None
+
+
+def _integer(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -16,6 +16,7 @@ from packing import ModelError
 from worker import logging
 from worker.config import ConfigError, LogLevel, Settings
 from worker.consumer import ConsumerError
+from worker.delivery import UndeliverableError
 from worker.flags import with_settings
 from worker.forward import EngineError
 from worker.loop import FORWARDS
@@ -62,7 +63,7 @@ def _exit_code() -> int:
         return _told(EXIT_CONFIG, error)
     except BrokerUnreachableError as error:
         return _told(EXIT_UNREACHABLE, error)
-    except (ConsumerError, OffsetsGoneError, PublishError, EngineError) as error:
+    except (ConsumerError, OffsetsGoneError, PublishError, UndeliverableError, EngineError) as error:
         return _told(EXIT_FAILED, error)
     except KafkaException as error:
         return _told(EXIT_FAILED, f"Kafka: {error.args[0].name()}: {error.args[0].str()}")

@@ -39,18 +39,20 @@ def read_commits(client: Consumer, partitions: Iterable[Partition]) -> dict[Part
     return found
 
 
-def write_commits(client: Consumer, offsets: Mapping[Partition, int], stamp: Checkpoint) -> None:
-    """Commit offsets with a checkpoint and wait for the broker's answer.
+def write_commits(client: Consumer, offsets: Mapping[Partition, int], stamps: Mapping[Partition, Checkpoint]) -> None:
+    """Commit offsets, each with its checkpoint, and wait for the broker's answer.
 
     Raises:
         KafkaException: the broker refused it, or didn't say.
     """
-    for answer in client.commit(offsets=commit_points(offsets, stamp), asynchronous=False):
+    for answer in client.commit(offsets=commit_points(offsets, stamps), asynchronous=False):
         if answer.error:
             raise KafkaException(answer.error)
 
 
-def commit_points(offsets: Mapping[Partition, int], stamp: Checkpoint) -> list[TopicPartition]:
-    """Return offsets in the client's form, each with the checkpoint as its metadata."""
-    metadata = checkpoint.encode(stamp)
-    return [TopicPartition(*partition, offset, metadata) for partition, offset in offsets.items()]
+def commit_points(offsets: Mapping[Partition, int], stamps: Mapping[Partition, Checkpoint]) -> list[TopicPartition]:
+    """Return offsets in the client's form, each with its checkpoint as the metadata."""
+    return [
+        TopicPartition(*partition, offset, checkpoint.encode(stamps[partition]))
+        for partition, offset in offsets.items()
+    ]

@@ -46,6 +46,7 @@ OWNED_PROPERTIES = {
     "enable.idempotence": "the producer is idempotent in both delivery modes",
     "request.required.acks": "an event counts as published once all in-sync replicas have it",
     "acks": "an event counts as published once all in-sync replicas have it",
+    "queued.max.messages.kbytes": "set prefetch_bytes",
     "message.max.bytes": "it follows the limits of the topics",
     "partitioner": "keys are placed as Java clients place them, so that joins hold",
 }
@@ -139,9 +140,15 @@ class Settings(BaseSettings):
     idle_ms: int = Field(
         10, ge=1, le=10_000, description="Silence of the source after which a micro-batch closes early."
     )
-    buffer_records: int = Field(2000, ge=1, le=1_000_000, description="Records buffered before partitions pause.")
-    buffer_bytes: int = Field(
-        32_000_000, ge=1, le=10_000_000_000, description="Bytes buffered before partitions pause."
+    buffer_records: int = Field(
+        2000, ge=1, le=1_000_000, description="Records in hand, from taken to committed, at which partitions pause."
+    )
+    buffer_bytes: int = Field(32_000_000, ge=1, le=10_000_000_000, description="Bytes of records in hand, likewise.")
+    prefetch_bytes: int = Field(
+        16_000_000,
+        ge=1_000,
+        le=2_000_000_000,
+        description="Bytes that the Kafka client may fetch ahead; the last fetch of each partition may go beyond.",
     )
 
     delivery: Literal["exactly_once", "at_least_once"] = Field(
@@ -160,12 +167,44 @@ class Settings(BaseSettings):
     drain_ms: int = Field(
         20_000, ge=0, le=600_000, description="Time to finish what is in flight on revocation or SIGTERM."
     )
+    trials: int = Field(
+        3,
+        ge=1,
+        le=100,
+        description="Deaths of a process while one suspect record ran alone that make it a dead letter.",
+    )
+    trial_process: bool = Field(
+        True,
+        description="Run suspect records in a child process with a model of its own, after a second unclean end.",
+    )
+    trial_timeout_ms: int = Field(
+        300_000, ge=1_000, le=86_400_000, description="Time after which a child process that doesn't answer is killed."
+    )
+    breaker_share: float = Field(
+        0,
+        ge=0,
+        le=1,
+        description="Pause when dead letters of one reason are this share of a minute's answers; 0: never.",
+    )
+    breaker_pause_ms: int = Field(
+        60_000, ge=100, le=86_400_000, description="How long that pause lasts before a little is tried again."
+    )
     fail_fast: bool = Field(False, description="Exit with code 3 when the broker can't be reached at the start.")
 
     log_format: Literal["auto", "console", "json"] = Field(
         "auto", description="Log lines for a person or for a machine; `auto`: console on a terminal."
     )
     log_level: LogLevel = Field("info", description="Least level logged.")
+
+    @property
+    def poll_interval_ms(self) -> int:
+        """The consumer's `max.poll.interval.ms`."""
+        return int(self._poll_interval)
+
+    @property
+    def _poll_interval(self) -> str | int | float | bool:
+        properties = {"max.poll.interval.ms": DEFAULT_POLL_INTERVAL_MS} | self.kafka_properties
+        return (properties | self.consumer_properties)["max.poll.interval.ms"]
 
     @field_validator("labels", mode="before")
     @classmethod
@@ -200,8 +239,7 @@ class Settings(BaseSettings):
             for name in CLASSIC_ONLY_PROPERTIES:
                 if name in self.kafka_properties or name in self.consumer_properties:
                     raise ValueError(f"{name} is the broker's to set under group_protocol=consumer: leave it out")
-        properties = {"max.poll.interval.ms": DEFAULT_POLL_INTERVAL_MS} | self.kafka_properties
-        poll_interval = (properties | self.consumer_properties)["max.poll.interval.ms"]
+        poll_interval = self._poll_interval
         for name in ("drain_ms", "transaction_timeout_ms"):
             if str(poll_interval).isdigit() and getattr(self, name) >= int(poll_interval):
                 raise ValueError(

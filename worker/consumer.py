@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import structlog
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from worker.assignment import Assignment
 from worker.checkpoint import Checkpoint
 from worker.clients import client_properties, new_client
 from worker.commits import Commit, read_commits, write_commits
 from worker.config import Settings
+from worker.isolation import Suspicion
 from worker.records import Headers, Partition, Record
 from worker.starts import find_starts, skip_gone
 
@@ -31,38 +32,40 @@ class ConsumerError(Exception):
     """Consuming can't go on; the message says why and what to do."""
 
 
+class Listener(Protocol):
+    """Is told what becomes of partitions."""
+
+    def begin(self, partition: Partition, base: int, suspicion: Suspicion | None) -> None:
+        """A partition is read from now on, its committed offset being `base`."""
+
+    def leave(self, partitions: Collection[Partition]) -> None:
+        """Partitions are being revoked: what is in flight may still be committed, until this returns."""
+
+    def end(self, partitions: Collection[Partition]) -> None:
+        """Partitions are gone; nothing of them may be committed any more."""
+
+
 class TextConsumer:
     """A member of the consumer group that reads the input topic.
 
     Args:
         settings: the worker's settings.
-        assignment: kept in step with what the group gives and takes.
-        stamp: makes the checkpoint of a plain commit (`clean` as given).
-        finish: called with partitions that are being revoked, before they go: finish or drop what is in flight.
-        forget: called with partitions whose buffered records are void.
+        assignment: says under which epoch records are read.
+        listener: is told what becomes of partitions.
+        run: name of this process, unique.
 
     Raises:
         ConfigError: librdkafka refuses a property.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        assignment: Assignment,
-        *,
-        stamp: Callable[[bool], Checkpoint],
-        finish: Callable[[Collection[Partition]], None],
-        forget: Callable[[Collection[Partition]], None],
-    ) -> None:
+    def __init__(self, settings: Settings, assignment: Assignment, listener: Listener, *, run: str) -> None:
         self._settings = settings
         self._assignment = assignment
-        self._stamp = stamp
-        self._finish = finish
-        self._forget = forget
+        self._listener = listener
+        self._run = run
         self._assigned: set[Partition] = set()
         self._gone: set[Partition] = set()
-        self._paused = False
-        self._clean = True
+        self._paused: frozenset[Partition] = frozenset()
         self._failure: Exception | None = None
         self._consumer = new_client(Consumer, consumer_properties(settings))
 
@@ -97,37 +100,41 @@ class TextConsumer:
             raise self._failure
         return records
 
-    def pause(self, paused: bool) -> None:
-        """Pause or resume all partitions, those assigned later included."""
+    def pause(self, paused: frozenset[Partition]) -> None:
+        """Pause these partitions, those that are assigned, and resume all others."""
         if paused != self._paused:
-            self._paused = paused
-            self._apply_pause(self._assigned)
+            before, self._paused = self._paused, paused
+            self._apply_pause((before | paused) & self._assigned)
 
-    def apply_rewinds(self) -> None:
-        """Read partitions whose epoch was ended by the publisher again, from what is committed."""
-        for partition, base in self._assignment.take_rewinds().items():
-            self._restart(partition, base)
+    def read(self, partition: Partition, offset: int) -> None:
+        """Read a partition that is assigned again, or on, from `offset`."""
+        # Assigned anew rather than sought: a partition whose offset was out of range can't be sought in.
+        self._consumer.incremental_unassign([TopicPartition(*partition)])
+        self._consumer.incremental_assign([TopicPartition(*partition, offset)])
+        self._apply_pause([partition])
 
-    def mend(self, busy: Callable[[Partition], bool]) -> None:
+    def mend(self, holds: Callable[[Partition], bool]) -> None:
         """Deal with partitions whose next offset is gone, once nothing of them is in hand any more.
 
         Raises:
             OffsetsGoneError: `out_of_range` is `fail`.
             KafkaException: the broker didn't say which offsets there are.
         """
-        for partition in [partition for partition in self._gone if not busy(partition)]:
+        for partition in [partition for partition in self._gone if not holds(partition)]:
             self._gone.discard(partition)
             base = self._assignment.base(partition)
             if base is not None:
-                self._restart(partition, skip_gone(self._consumer, partition, base, self._stamp(True), self._settings))
+                target = skip_gone(self._consumer, partition, base, self._run, self._settings)
+                self._listener.begin(partition, target, None)
+                self.read(partition, target)
 
     def committed(self, partitions: Iterable[Partition]) -> dict[Partition, Commit | None]:
         """Return each partition's stable commit, see `read_commits`."""
         return read_commits(self._consumer, partitions)
 
-    def commit(self, offsets: Mapping[Partition, int], stamp: Checkpoint) -> None:
-        """Commit offsets with a checkpoint, see `write_commits`."""
-        write_commits(self._consumer, offsets, stamp)
+    def commit(self, offsets: Mapping[Partition, int], stamps: Mapping[Partition, Checkpoint]) -> None:
+        """Commit offsets with their checkpoints, see `write_commits`."""
+        write_commits(self._consumer, offsets, stamps)
 
     def is_member(self) -> bool:
         """Return whether the group knows this consumer."""
@@ -137,13 +144,8 @@ class TextConsumer:
         """Return the group metadata as it is now: the member's id and generation."""
         return self._consumer.consumer_group_metadata()
 
-    def close(self, *, clean: bool) -> None:
-        """Give up the partitions and leave the group.
-
-        Args:
-            clean: mark the partitions as left in good order.
-        """
-        self._clean = clean
+    def close(self) -> None:
+        """Give up the partitions and leave the group."""
         self._consumer.close()
         if self._failure:
             raise self._failure
@@ -183,62 +185,41 @@ class TextConsumer:
         else:
             log.warning("consume_error", error=error.name(), reason=error.str())
 
-    def _restart(self, partition: Partition, base: int) -> None:
-        if partition in self._assigned:
-            self._forget([partition])
-            # Assigned anew rather than sought: a partition whose offset was out of range can't be sought in.
-            self._consumer.incremental_unassign([TopicPartition(*partition)])
-            self._consumer.incremental_assign([TopicPartition(*partition, base)])
-            self._assignment.begin(partition, base)
-            if self._paused:
-                self._apply_pause([partition])
-
     def _on_assign(self, _: Consumer, given: list[TopicPartition]) -> None:
         self._guarded(lambda: self._assign([Partition(part.topic, part.partition) for part in given]))
 
     def _assign(self, partitions: list[Partition]) -> None:
-        starts = find_starts(self._consumer, partitions, self._stamp(True), self._settings)
-        self._consumer.incremental_assign([TopicPartition(*part, offset) for part, offset in starts.items()])
+        starts = find_starts(self._consumer, partitions, self._run, self._settings)
+        self._consumer.incremental_assign([TopicPartition(*part, start.offset) for part, start in starts.items()])
         self._assigned.update(partitions)
-        for partition, offset in starts.items():
-            self._assignment.begin(partition, offset)
-        if self._paused:
-            self._apply_pause(partitions)
-        log.info("partitions_assigned", offsets={str(partition): offset for partition, offset in starts.items()})
+        for partition, start in starts.items():
+            self._listener.begin(partition, *start)
+        self._apply_pause(partitions)
+        log.info("partitions_assigned", offsets={str(partition): start.offset for partition, start in starts.items()})
 
     def _on_revoke(self, _: Consumer, taken: list[TopicPartition]) -> None:
         partitions = [Partition(part.topic, part.partition) for part in taken]
-        self._guarded(lambda: self._revoke(partitions))
+        self._guarded(lambda: self._listener.leave(partitions))
         self._drop(partitions, "partitions_revoked")
-
-    def _revoke(self, partitions: list[Partition]) -> None:
-        self._finish(partitions)
-        bases = {part: base for part in partitions if (base := self._assignment.settled_base(part)) is not None}
-        if not (bases and self._clean):
-            return
-        try:
-            self.commit(bases, self._stamp(True))
-        except KafkaException as error:
-            log.warning("clean_mark_failed", error=error.args[0].name(), reason=error.args[0].str())
 
     def _on_lost(self, _: Consumer, taken: list[TopicPartition]) -> None:
         self._drop([Partition(part.topic, part.partition) for part in taken], "partitions_lost")
 
     def _drop(self, partitions: list[Partition], event: str) -> None:
-        self._assignment.end(partitions)
+        self._listener.end(partitions)
         self._assigned.difference_update(partitions)
         self._gone.difference_update(partitions)
-        self._forget(partitions)
         self._guarded(lambda: self._consumer.incremental_unassign([TopicPartition(*part) for part in partitions]))
         if partitions:
             log.info(event, partitions=[str(partition) for partition in partitions])
 
     def _apply_pause(self, partitions: Collection[Partition]) -> None:
-        parts = [TopicPartition(*partition) for partition in partitions]
-        if self._paused:
-            self._consumer.pause(parts)
-        else:
-            self._consumer.resume(parts)
+        paused = [TopicPartition(*partition) for partition in partitions if partition in self._paused]
+        going = [TopicPartition(*partition) for partition in partitions if partition not in self._paused]
+        if paused:
+            self._consumer.pause(paused)
+        if going:
+            self._consumer.resume(going)
 
     def _guarded(self, step: Callable[[], None]) -> None:
         # An exception out of a rebalance callback would leave the client half-way through the rebalance:
@@ -253,8 +234,8 @@ def consumer_properties(settings: Settings) -> dict[str, Any]:
     """Return the librdkafka properties of the worker's consumer."""
     properties = client_properties(settings) | {
         "fetch.queue.backoff.ms": 50,
-        "queued.max.messages.kbytes": 16_384,
         **settings.consumer_properties,
+        "queued.max.messages.kbytes": max(1, settings.prefetch_bytes // 1000),
         "group.id": settings.group_id,
         "group.protocol": settings.group_protocol,
         "isolation.level": "read_committed",

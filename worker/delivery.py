@@ -1,188 +1,247 @@
-"""The delivery of answers: published with the offsets they cover, and settled when an outcome is unknown.
+"""The delivery of answers: what to publish next, and what an outcome means. Pure: actions out, outcomes in.
 
-It belongs to the polling thread. Between two tries polling goes on; within one, the client's own calls wait for the
-broker, for as long as a message or a transaction may take.
+What was answered is never inferred again: the same answers are tried until the committed offset covers them, or their
+partition is taken away. Whoever runs it performs one action at a time and reports its outcome before asking for the
+next.
 """
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import structlog
-from confluent_kafka import KafkaException
 
-from worker.answers import Writer, Written, refuse
+from worker.answers import Written, refuse
 from worker.assignment import Assignment
 from worker.checkpoint import Checkpoint
-from worker.commits import commit_points
-from worker.consumer import TextConsumer
 from worker.forward import Answer
-from worker.publisher import Offsets, Outcome, Publisher, PublishError, RefusedError
 from worker.records import Partition
 
 log = structlog.get_logger()
 
 RETRY_PAUSE_S = 0.1
 MAX_RETRY_PAUSE_S = 5.0
+TOGETHER = 2
+"""Tries of a whole micro-batch before each of its partitions is tried alone, so that a bad one holds up no other."""
 MAX_REFUSALS = 1
+
+
+class UndeliverableError(Exception):
+    """A record has no answer that the broker takes; the message says which and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """Publish messages and commit the offsets they answer.
+
+    Attributes:
+        answers: what to publish; nothing where only the checkpoints are to be written.
+        ends: the offset to commit for each partition.
+        stamps: each commit's checkpoint.
+    """
+
+    answers: Sequence[Written]
+    ends: Mapping[Partition, int]
+    stamps: Mapping[Partition, Checkpoint]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Ask for the stable committed offsets of partitions: a commit of theirs may have succeeded unseen."""
+
+    partitions: Sequence[Partition]
 
 
 @dataclass(slots=True)
 class _Waiting:
-    """Answers of one micro-batch that are not published yet.
+    """Answers that are published in one try.
 
     Attributes:
-        doubtful: an attempt ended with an unknown outcome, so the committed offsets have to be asked first.
         due: when to try next, in seconds.
+        doubtful: a try ended with an unknown outcome, so the committed offsets have to be asked first.
+        stamps: the checkpoints of the last try.
     """
 
     answers: list[Written]
+    due: float
     doubtful: bool = False
-    due: float = 0.0
     pause: float = RETRY_PAUSE_S
+    tries: int = 0
+    stamps: Mapping[Partition, Checkpoint] = field(default_factory=dict)
 
 
 class Delivery:
-    """Delivers the answers of micro-batches, one after the other.
-
-    What was answered is never inferred again: the same answers are tried until the committed offset covers them,
-    or their partition is taken away.
+    """Delivers the answers of micro-batches in the order they were added, per partition in any case.
 
     Args:
-        publisher: publishes and commits.
-        consumer: the group member whose offsets are committed.
-        assignment: says which answers may still be published.
-        writer: makes messages of answers.
-        stamp: makes the checkpoint of a commit (`clean` as given).
+        assignment: says which answers may still be published, and learns what is committed.
+        write: makes a message of an answer.
+        stamp: makes the checkpoint of a commit of this offset.
     """
 
     def __init__(
         self,
-        publisher: Publisher,
-        consumer: TextConsumer,
         assignment: Assignment,
-        writer: Writer,
-        *,
-        stamp: Callable[[bool], Checkpoint],
+        write: Callable[[Answer], Written],
+        stamp: Callable[[Partition, int], Checkpoint],
     ) -> None:
-        self._publisher = publisher
-        self._consumer = consumer
         self._assignment = assignment
-        self._writer = writer
+        self._write = write
         self._stamp = stamp
-        self._waiting: deque[_Waiting] = deque()
+        self._queue: deque[_Waiting] = deque()
+        self._troubled: dict[Partition, deque[_Waiting]] = {}
+        self._tried: deque[_Waiting] | None = None
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return len(self._queue) + sum(len(queue) for queue in self._troubled.values())
 
-    def add(self, answers: Sequence[Answer]) -> None:
+    @property
+    def waiting(self) -> list[Answer]:
+        """The answers that are not published yet."""
+        queues = (self._queue, *self._troubled.values())
+        return [written.answer for queue in queues for batch in queue for written in batch.answers]
+
+    @property
+    def troubled(self) -> Collection[Partition]:
+        """The partitions whose answers failed repeatedly: each is tried alone until it works again."""
+        return self._troubled.keys()
+
+    def add(self, answers: Sequence[Answer], now: float) -> None:
         """Append the answers of a micro-batch; they are published after those added before."""
-        self._waiting.append(_Waiting([self._writer.write(answer) for answer in answers]))
+        self._queue.append(_Waiting([self._write(answer) for answer in answers], now))
 
     def touches(self, partitions: Collection[Partition]) -> bool:
         """Return whether answers of one of these partitions are still to be published."""
-        return any(written.answer.task.partition in partitions for batch in self._waiting for written in batch.answers)
+        return any(answer.task.partition in partitions for answer in self.waiting)
 
-    def work(self, now: float) -> list[Answer]:
-        """Publish what is due at `now` (seconds); returns what was published and committed, in its last form.
-
-        Raises:
-            PublishError: it can't be done, and trying again would not help.
-        """
-        published: list[Answer] = []
-        while self._waiting and self._waiting[0].due <= now:
-            batch = self._waiting.popleft()
-            published += self._settle_doubt(batch)
-            batch.answers = [written for written in batch.answers if self._held(written)]
-            if not batch.answers:
-                continue
-            try:
-                tried = self._try(batch)
-            except RefusedError as refused:
-                self._waiting.extendleft(reversed(self._without_refused(batch.answers, refused)))
-                continue
-            if tried:
-                published += [written.answer for written in batch.answers]
-            else:
-                batch.due = now + batch.pause
-                batch.pause = min(2 * batch.pause, MAX_RETRY_PAUSE_S)
-                self._waiting.appendleft(batch)
-        return published
-
-    def _try(self, batch: _Waiting) -> bool:
-        """Return whether the answers are published now."""
-        # Brokers don't validate an empty member id: a commit of a worker outside the group would pass.
-        if batch.doubtful or not self._consumer.is_member():
-            return False
-        ends, stamp = _ends(batch.answers), self._stamp(False)
-        self._assignment.unsettle(ends)
-        outcome = self._publisher.publish(
-            [written.message for written in batch.answers],
-            Offsets(
-                commit_points(ends, stamp), self._consumer.group_metadata, lambda: self._consumer.commit(ends, stamp)
-            ),
-        )
-        if outcome is Outcome.COMMITTED:
-            self._settle(ends, ends)
-        else:
-            batch.doubtful = True
-        return outcome is Outcome.COMMITTED
-
-    def _settle_doubt(self, batch: _Waiting) -> list[Answer]:
-        """Ask what is committed where an attempt's outcome is unknown; returns what turns out to be published."""
-        ends = _ends(written for written in batch.answers if self._held(written))
-        if not batch.doubtful or (committed := self._ask(ends)) is None:
-            return []
-        batch.doubtful = False
-        done = self._settle(ends, committed)
-        published = [written.answer for written in batch.answers if written.answer.task.partition in done]
-        batch.answers = [written for written in batch.answers if written.answer.task.partition not in done]
-        return published
-
-    def _without_refused(self, answers: list[Written], refused: RefusedError) -> list[_Waiting]:
-        """Return what to try instead: of one answer its next form, of several, two halves.
-
-        A broker refuses the whole record batch in which one record is wrong, so that only an answer refused alone is
-        known to be the one.
-        """
-        if len(answers) == 1:
-            return [_Waiting([self._refuse(answers[0], refused.reasons[0].str())])]
-        middle = len(answers) // 2
-        return [_Waiting(answers[:middle]), _Waiting(answers[middle:])]
-
-    def _ask(self, partitions: Iterable[Partition]) -> dict[Partition, int] | None:
-        try:
-            found = self._consumer.committed(partitions)
-        except KafkaException as error:
-            log.warning("committed_unknown", error=error.args[0].name(), reason=error.args[0].str())
+    def next(self, now: float) -> Publish | Ask | None:
+        """Return what to do now; its outcome is to be reported before the next call."""
+        self._sort_out(now)
+        queues = [queue for queue in (self._queue, *self._troubled.values()) if queue and queue[0].due <= now]
+        if not queues:
             return None
-        return {partition: commit.offset for partition, commit in found.items() if commit}
+        self._tried = min(queues, key=lambda queue: queue[0].due)
+        batch = self._tried[0]
+        ends = _ends(batch.answers)
+        if batch.doubtful:
+            return Ask(tuple(ends))
+        batch.stamps = {partition: self._stamp(partition, end) for partition, end in ends.items()}
+        self._assignment.unsettle(ends)
+        return Publish(tuple(batch.answers), ends, batch.stamps)
 
-    def _settle(self, ends: dict[Partition, int], committed: dict[Partition, int]) -> set[Partition]:
-        """Take note of committed offsets; returns the partitions whose commit they cover."""
-        done = set()
+    def committed(self) -> list[Answer]:
+        """Note that what was to be published is committed; returns the answers, in their last form."""
+        batch = self._taken()
+        for partition, end in _ends(batch.answers).items():
+            self._assignment.settle(partition, end, batch.stamps[partition])
+        self._forget_untroubled()
+        return [written.answer for written in batch.answers]
+
+    def failed(self, now: float, took_s: float) -> None:
+        """Note that publishing failed, or may have; or that the committed offsets asked for aren't known.
+
+        Args:
+            now: the time in seconds.
+            took_s: how long the try took: others get at least as much time before the next.
+        """
+        batch = self._taken()
+        batch.doubtful = True
+        batch.tries += 1
+        batch.due = now + max(batch.pause, took_s)
+        batch.pause = min(2 * batch.pause, MAX_RETRY_PAUSE_S)
+        if self._tried is self._queue and batch.tries >= TOGETHER:
+            for partition in _ends(batch.answers):
+                alone = [written for written in batch.answers if written.answer.task.partition == partition]
+                stamps = {partition: batch.stamps[partition]} if partition in batch.stamps else {}
+                waiting = _Waiting(alone, batch.due, True, batch.pause, batch.tries, stamps)
+                self._troubled[partition] = deque([waiting])
+            log.warning("publishing_in_trouble", partitions=[str(partition) for partition in _ends(batch.answers)])
+        else:
+            assert self._tried is not None
+            self._tried.appendleft(batch)
+
+    def asked(self, committed: Mapping[Partition, int]) -> list[Answer]:
+        """Take note of the committed offsets; returns the answers that turn out to be published."""
+        batch = self._taken()
+        batch.doubtful = False
+        ends = _ends(batch.answers)
+        done = {partition for partition, offset in committed.items() if offset == ends[partition]}
         for partition, offset in committed.items():
-            if offset == ends[partition]:
-                done.add(partition)
-                self._assignment.settle(partition, offset)
+            if partition in done:
+                self._assignment.settle(partition, offset, batch.stamps.get(partition))
             elif offset == self._assignment.base(partition):
                 self._assignment.settle(partition, offset)
             else:
                 log.warning("commit_moved", partition=str(partition), found=offset)
                 self._assignment.rewind(partition, offset)
-        return done
+        published = [written.answer for written in batch.answers if written.answer.task.partition in done]
+        batch.answers = [written for written in batch.answers if written.answer.task.partition not in done]
+        if batch.answers:
+            assert self._tried is not None
+            self._tried.appendleft(batch)
+        self._forget_untroubled()
+        return published
+
+    def refused(self, reasons: Mapping[int, str]) -> None:
+        """Note that the broker refused some of the messages for good (their index, and why); nothing is committed.
+
+        A broker refuses the whole record batch in which one record is wrong, so that only an answer refused alone is
+        known to be the one: of several, two halves are tried, of one its next form.
+
+        Raises:
+            UndeliverableError: even an answer's last form is refused.
+        """
+        batch = self._taken()
+        for partition in _ends(batch.answers):
+            if (base := self._assignment.base(partition)) is not None:
+                self._assignment.settle(partition, base)
+        middle = len(batch.answers) // 2
+        halves = [batch.answers[:middle], batch.answers[middle:]]
+        if len(batch.answers) == 1:
+            halves = [[self._next_form(batch.answers[0], reasons[0])]]
+        assert self._tried is not None
+        self._tried.extendleft(_Waiting(half, batch.due) for half in reversed(halves))
+
+    def _sort_out(self, now: float) -> None:
+        """Drop what may not be published any more, and put what comes after a troubled answer behind it."""
+        for queue in (self._queue, *self._troubled.values()):
+            for batch in queue:
+                batch.answers = [written for written in batch.answers if self._held(written)]
+            while queue and not queue[0].answers:
+                queue.popleft()
+        self._forget_untroubled()
+        if not (self._queue and self._troubled):
+            return
+        first = self._queue[0]
+        for partition, queue in self._troubled.items():
+            behind = [written for written in first.answers if written.answer.task.partition == partition]
+            if behind:
+                queue.append(_Waiting(behind, now))
+                first.answers = [written for written in first.answers if written.answer.task.partition != partition]
+        if not first.answers:
+            self._queue.popleft()
+            self._sort_out(now)
+
+    def _taken(self) -> _Waiting:
+        assert self._tried is not None
+        return self._tried.popleft()
+
+    def _forget_untroubled(self) -> None:
+        self._troubled = {partition: queue for partition, queue in self._troubled.items() if queue}
 
     def _held(self, written: Written) -> bool:
-        task = written.answer.task
-        return self._assignment.holds(task.partition, task.record.epoch)
+        record = written.answer.task.record
+        return self._assignment.holds(record.partition, record.epoch)
 
-    def _refuse(self, written: Written, reason: str) -> Written:
+    def _next_form(self, written: Written, reason: str) -> Written:
         answer = written.answer
         record = answer.task.record
         if answer.refused >= MAX_REFUSALS:
-            raise PublishError(f"{record.partition}, offset {record.offset}: even its dead letter is refused: {reason}")
+            raise UndeliverableError(
+                f"{record.partition}, offset {record.offset}: even its dead letter is refused: {reason}"
+            )
         log.warning("answer_refused", partition=str(record.partition), offset=record.offset, reason=reason)
-        return self._writer.write(refuse(answer, reason))
+        return self._write(refuse(answer, reason))
 
 
 def _ends(answers: Iterable[Written]) -> dict[Partition, int]:

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from packing import Document, Result
-from worker.tasks import Extractor, Failure, Task, failure_of
+from worker.config import Settings
+from worker.records import Record
+from worker.tasks import Extractor, Failure, Task, failure_of, read_tasks
 
 CANARY = Document("Ada Lovelace worked with Charles Babbage in London.", ("person", "location"))
 
@@ -49,20 +51,25 @@ def answer_tasks(engine: Extractor, tasks: Sequence[Task]) -> list[Answer]:
     return [Answer(task, next(outcomes) if task.prepared is not None else task.failure) for task in tasks]
 
 
-def _infer(engine: Extractor, tasks: Sequence[Task]) -> list[Result | Failure]:
-    if not tasks:
-        return []
-    try:
-        return list(engine.infer([task.prepared for task in tasks]))
-    except Exception as error:
-        _check_engine(engine, error)
-        if len(tasks) == 1:
-            return [failure_of("infer", error)]
-    middle = len(tasks) // 2
-    return _infer(engine, tasks[:middle]) + _infer(engine, tasks[middle:])
+def answer_alone(engine: Extractor, record: Record, settings: Settings) -> Answer:
+    """Return the answer of one record that is read, tokenised and run all by itself.
+
+    Raises:
+        EngineError: a harmless text fails as well.
+    """
+    return answer_tasks(engine, read_tasks([record], engine, settings))[0]
 
 
-def _check_engine(engine: Extractor, failure: Exception) -> None:
+def check_engine(engine: Extractor, failure: Exception | None = None) -> None:
+    """Make sure that a text known to be harmless gets its answer.
+
+    Args:
+        engine: the engine.
+        failure: what gave rise to the question.
+
+    Raises:
+        EngineError: it doesn't.
+    """
     try:
         engine.infer(engine.prepare([CANARY]))
     except Exception as error:
@@ -70,3 +77,16 @@ def _check_engine(engine: Extractor, failure: Exception) -> None:
             f"the forward fails on a harmless text too ({type(error).__name__}: {error}), so the model or its "
             "device is at fault, not the records; nothing was dead-lettered"
         ) from failure
+
+
+def _infer(engine: Extractor, tasks: Sequence[Task]) -> list[Result | Failure]:
+    if not tasks:
+        return []
+    try:
+        return list(engine.infer([task.prepared for task in tasks]))
+    except Exception as error:
+        check_engine(engine, error)
+        if len(tasks) == 1:
+            return [failure_of("infer", error)]
+    middle = len(tasks) // 2
+    return _infer(engine, tasks[:middle]) + _infer(engine, tasks[middle:])

@@ -12,6 +12,7 @@ from packing import Result
 from schemas.codec import encode_entity_event
 from schemas.events import ModelInfo, event_id
 from worker.answers import entity_event, source_of
+from worker.backpressure import Backpressure
 from worker.batcher import MicroBatcher
 from worker.config import Settings
 from worker.forecast import ForwardTimes
@@ -60,10 +61,15 @@ def pipe(source: int, sink: BinaryIO, engine: Extractor, model: ModelInfo, setti
     """
     times = ForwardTimes()
     batcher = new_batcher(settings, times)
+    backpressure = Backpressure(settings.buffer_records, settings.buffer_bytes)
     lines = Lines(source)
     number = 0
     while not lines.ended or batcher:
-        new = [] if lines.ended or batcher.full else lines.read(_patience(batcher, settings))
+        new = (
+            []
+            if lines.ended or backpressure.paused(len(batcher), batcher.size)
+            else lines.read(_patience(batcher, settings))
+        )
         records = [_record(line, number + index) for index, line in enumerate(new)]
         number += len(records)
         for task in read_tasks(records, engine, settings):

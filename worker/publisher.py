@@ -128,36 +128,49 @@ def new_publisher(settings: Settings, topics: Topics, *, run: str) -> Publisher:
         "transactional.id": f"{prefix}-{settings.instance_id or run}",
         "transaction.timeout.ms": settings.transaction_timeout_ms,
     }
-    return ExactlyOnce(properties)
+    return ExactlyOnce(properties, settings.transaction_timeout_ms / 1000)
 
 
 class ExactlyOnce:
     """One transaction per micro-batch holds its messages and its offsets.
 
-    The transaction is begun when the answers are there, so that it never waits for a forward.
+    The transaction is begun when the answers are there, so that it never waits for a forward. Marks are transactions
+    without messages: a plain commit that is late could win over a transaction's.
+
+    Args:
+        properties: the producer's, of librdkafka.
+        patience_s: for how long one call is repeated, in seconds.
     """
 
-    def __init__(self, properties: dict[str, Any]) -> None:
+    def __init__(self, properties: dict[str, Any], patience_s: float) -> None:
         self._properties = properties
+        self._patience_s = patience_s
         self._producer = new_client(Producer, properties)
+        self._settled = True
 
     def start(self) -> None:
-        """Settle what an earlier producer of the same transactional id left open."""
+        """Settle what an earlier producer of the same transactional id left open, now or with the first try."""
         try:
-            _until_done(self._producer.init_transactions)
+            self._until_done(self._producer.init_transactions)
         except KafkaException as error:
-            raise PublishError(_said("the broker refuses this transactional producer", error)) from None
+            if not error.args[0].retriable():
+                raise PublishError(_said("the broker refuses this transactional producer", error)) from None
+            self._settled = False
 
     def publish(self, messages: Sequence[OutgoingMessage], offsets: Offsets) -> Outcome:
         """Publish messages and offsets in one transaction."""
         try:
-            _until_done(self._producer.begin_transaction)
+            if not self._settled:
+                self._rebuild()
+            self._until_done(self._producer.begin_transaction)
             refused = _produce(self._producer, messages)
             if refused:
-                self._abort()
+                self._until_done(self._producer.abort_transaction)
                 raise RefusedError(refused)
-            _until_done(lambda: self._producer.send_offsets_to_transaction(offsets.points, offsets.group()))
-            _until_done(self._producer.commit_transaction)
+            self._until_done(
+                lambda: self._producer.send_offsets_to_transaction(offsets.points, offsets.group(), self._patience_s)
+            )
+            self._until_done(self._producer.commit_transaction)
         except KafkaException as error:
             self._recover(error)
             return Outcome.UNKNOWN
@@ -168,28 +181,43 @@ class ExactlyOnce:
         self._producer.close()
 
     def _recover(self, failure: KafkaException) -> None:
+        """Leave no transaction open, or have the next producer of the same id settle it."""
         error: KafkaError = failure.args[0]
         log.warning("transaction_failed", error=error.name(), reason=error.str(), fatal=error.fatal())
+        if not (error.fatal() or error.retriable() or error.txn_requires_abort()):
+            raise PublishError(_said("a transactional call failed for no reason that is known", failure))
         try:
-            if error.fatal():
-                self._rebuild()
-            elif error.txn_requires_abort():
-                self._abort()
+            if error.txn_requires_abort() and not error.fatal():
+                self._until_done(self._producer.abort_transaction)
             else:
-                raise PublishError(_said("a transactional call failed for no reason that is known", failure))
+                self._settled = False
+                self._rebuild()
         except KafkaException as again:
-            if not again.args[0].fatal():
-                raise PublishError(_said("a transaction can't be aborted", again)) from None
-            self._rebuild()
-
-    def _abort(self) -> None:
-        _until_done(self._producer.abort_transaction)
+            log.warning("transaction_unsettled", error=again.args[0].name(), reason=again.args[0].str())
+            self._settled = False
 
     def _rebuild(self) -> None:
         # It keeps its id, so that init_transactions settles what the dead one left open.
         self._producer.close()
         self._producer = new_client(Producer, self._properties)
-        self.start()
+        self._until_done(self._producer.init_transactions)
+        self._settled = True
+
+    def _until_done(self, call: Callable[[], None]) -> None:
+        """Make a transactional call again for as long as the client says that the same call is to be repeated.
+
+        Raises:
+            KafkaException: it failed; or is still to be repeated when the patience is over.
+        """
+        deadline = time.monotonic() + self._patience_s
+        while True:
+            try:
+                return call()
+            except KafkaException as error:
+                if not error.args[0].retriable() or time.monotonic() > deadline:
+                    raise
+                log.warning("transactional_call_repeated", error=error.args[0].name(), reason=error.args[0].str())
+                time.sleep(RETRY_PAUSE_S)
 
 
 class AtLeastOnce:
@@ -269,18 +297,6 @@ def _produce(producer: Producer, messages: Sequence[OutgoingMessage]) -> dict[in
 def _to_abort(error: KafkaError) -> KafkaError:
     # A delivery report doesn't say so itself, but a transaction that lost a message can only be aborted.
     return error if error.fatal() else KafkaError(error.code(), error.str(), txn_requires_abort=True)
-
-
-def _until_done(call: Callable[[], None]) -> None:
-    """Make a transactional call again for as long as the client says that the same call is to be repeated."""
-    while True:
-        try:
-            return call()
-        except KafkaException as error:
-            if not error.args[0].retriable():
-                raise
-            log.warning("transactional_call_repeated", error=error.args[0].name(), reason=error.args[0].str())
-            time.sleep(RETRY_PAUSE_S)
 
 
 def _said(what: str, failure: KafkaException) -> str:

@@ -21,6 +21,7 @@ from worker.cores import threads_each, use_threads
 from worker.loop import Worker
 from worker.processes import child_number, stop_with_parent
 from worker.tasks import Extractor
+from worker.watchdog import Watchdog
 
 log = structlog.get_logger()
 
@@ -41,6 +42,7 @@ def run_worker(settings: Settings) -> Counter[str]:
         ConsumerError, OffsetsGoneError, PublishError, EngineError, KafkaException: the worker can't go on.
     """
     stop = stop_on_signals() if child_number() is None else stop_with_parent()
+    watchdog = new_watchdog(settings)
     for line in unknown_variables():
         log.warning("unknown_variable", reason=line)
 
@@ -53,17 +55,23 @@ def run_worker(settings: Settings) -> Counter[str]:
             raise
         found = topics.inspect(admin, settings)
         engine, model = load_engine(settings)
-        counts = work(settings, engine, model, found, stop)
+        counts = work(settings, engine, model, found, stop, watchdog)
         for name, (hits, misses) in engine.caches().items():
             log.info("cache", of=name, hits=hits, misses=misses)
         return counts
 
     # Longer than all that a worker may wait for when it leaves.
-    return supervised(start, stop, patience_s=2 * (settings.drain_ms + settings.transaction_timeout_ms) / 1000)
+    patience_s = 2 * (settings.drain_ms + settings.transaction_timeout_ms) / 1000
+    return supervised(start, stop, patience_s=patience_s, watchdog=watchdog)
 
 
 def work(
-    settings: Settings, engine: Extractor, model: ModelInfo, found: topics.Topics, stop: threading.Event
+    settings: Settings,
+    engine: Extractor,
+    model: ModelInfo,
+    found: topics.Topics,
+    stop: threading.Event,
+    watchdog: Watchdog | None = None,
 ) -> Counter[str]:
     """Run a worker with an engine at hand until `stop` is set."""
     run = uuid.uuid4().hex[:12]
@@ -79,17 +87,26 @@ def work(
         revision=model.revision,
         process=child_number() or 1,
     )
-    counts = Worker(settings, engine, model, found, run=run, stop=stop).run()
+    watchdog = watchdog or new_watchdog(settings)
+    worker = Worker(settings, engine, load_engine, model, found, run=run, stop=stop, watchdog=watchdog)
+    counts = worker.run()
     log.info("worker_stopped", run=run, **counts)
     return counts
 
 
-def supervised(job: Callable[[], Answer], stop: threading.Event, *, patience_s: float) -> Answer:
+def new_watchdog(settings: Settings) -> Watchdog:
+    """Return a watchdog of the polling thread: the group gave that up long ago when it barks."""
+    return Watchdog(2 * settings.poll_interval_ms / 1000)
+
+
+def supervised(
+    job: Callable[[], Answer], stop: threading.Event, *, patience_s: float, watchdog: Watchdog | None = None
+) -> Answer:
     """Run a job in a thread of its own and return what it returns.
 
     Signals are handled by the main thread between two steps of Python: here they are, even while a call to the Kafka
     client doesn't come back. A job that goes on for `patience_s` seconds after `stop` is given up, and the process
-    with it: exit code 1.
+    with it: exit code 1. So is one that gives its watchdog no sign of life any more.
     """
     outcome: Future[Answer] = Future()
 
@@ -107,6 +124,9 @@ def supervised(job: Callable[[], Answer], stop: threading.Event, *, patience_s: 
             give_up = min(give_up, time.monotonic() + patience_s)
         if time.monotonic() >= give_up:
             log.error("worker_hangs", after_s=patience_s, reason="it was told to stop and did not; giving up")
+            os._exit(1)
+        if watchdog and (doing := watchdog.hung()):
+            log.error("worker_hangs", after_s=watchdog.patience_s, reason=f"no sign of life while {doing}; giving up")
             os._exit(1)
     return outcome.result()
 

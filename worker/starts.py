@@ -2,15 +2,15 @@
 
 import time
 from collections.abc import Callable, Collection
-from dataclasses import replace
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import structlog
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from worker.checkpoint import Checkpoint
-from worker.commits import read_commits, write_commits
+from worker.commits import Commit, read_commits, write_commits
 from worker.config import Settings
+from worker.isolation import Suspicion, suspicion_of
 from worker.records import Partition
 
 log = structlog.get_logger()
@@ -29,9 +29,16 @@ class OffsetsGoneError(Exception):
     """A committed offset is not in the topic any more, and the settings say not to skip what is gone."""
 
 
+class Start(NamedTuple):
+    """Where to read a partition from, and what is held against its next records."""
+
+    offset: int
+    suspicion: Suspicion | None
+
+
 def find_starts(
-    client: Consumer, partitions: Collection[Partition], stamp: Checkpoint, settings: Settings
-) -> dict[Partition, int]:
+    client: Consumer, partitions: Collection[Partition], run: str, settings: Settings
+) -> dict[Partition, Start]:
     """Return where to read partitions that were just assigned; a first start is committed before it is returned.
 
     Whoever gets the partition next starts at the same place then, even if nothing was read.
@@ -42,22 +49,22 @@ def find_starts(
     if not partitions:
         return {}
     commits = _persist(lambda: read_commits(client, partitions), settings)
-    for partition, commit in commits.items():
-        if commit and commit.checkpoint and not commit.checkpoint.clean:
-            run = commit.checkpoint.run
-            log.info("unclean_end_found", partition=str(partition), offset=commit.offset, run=run)
-    starts = {partition: commit.offset for partition, commit in commits.items() if commit}
+    starts = {
+        partition: Start(commit.offset, _suspicion(client, partition, commit, settings))
+        for partition, commit in commits.items()
+        if commit
+    }
     if fresh := [partition for partition in partitions if partition not in starts]:
         policy = _first_start(client, settings)
         firsts = {partition: _end_of(client, partition, policy, settings) for partition in fresh}
-        mark = replace(stamp, first_start=round(time.time() * 1000))
-        _persist(lambda: write_commits(client, firsts, mark), settings)
+        mark = Checkpoint(run, 0, clean=True, first_start=round(time.time() * 1000))
+        _persist(lambda: write_commits(client, firsts, dict.fromkeys(firsts, mark)), settings)
         log.info("first_start", policy=policy, offsets={str(partition): at for partition, at in firsts.items()})
-        starts |= firsts
+        starts |= {partition: Start(at, None) for partition, at in firsts.items()}
     return starts
 
 
-def skip_gone(client: Consumer, partition: Partition, base: int, stamp: Checkpoint, settings: Settings) -> int:
+def skip_gone(client: Consumer, partition: Partition, base: int, run: str, settings: Settings) -> int:
     """Return where to go on with a partition whose committed offset `base` is gone, and commit that.
 
     Raises:
@@ -72,8 +79,27 @@ def skip_gone(client: Consumer, partition: Partition, base: int, stamp: Checkpoi
         )
     target = low if settings.out_of_range == "earliest" else high
     log.error("offsets_skipped", partition=str(partition), committed=base, resumed_at=target, low=low, high=high)
-    _persist(lambda: write_commits(client, {partition: target}, stamp), settings)
+    stamp = Checkpoint(run, 0, clean=True)
+    _persist(lambda: write_commits(client, {partition: target}, {partition: stamp}), settings)
     return int(target)
+
+
+def _suspicion(client: Consumer, partition: Partition, commit: Commit, settings: Settings) -> Suspicion | None:
+    if commit.checkpoint is None:
+        return None
+    end = _end_of(client, partition, "latest", settings)
+    suspicion = suspicion_of(commit.checkpoint, commit.offset, end)
+    if not commit.checkpoint.clean:
+        log.info(
+            "unclean_end_found",
+            partition=str(partition),
+            offset=commit.offset,
+            run=commit.checkpoint.run,
+            suspect_until=suspicion.until if suspicion else None,
+            deaths=suspicion.deaths if suspicion else 0,
+            trials=suspicion.trials if suspicion else 0,
+        )
+    return suspicion
 
 
 def _first_start(client: Consumer, settings: Settings) -> str:

@@ -37,14 +37,17 @@ class Failure:
     """Why a record has no entity event.
 
     Attributes:
-        stage: `decode`, `too_large`, `prepare`, `infer`, `encode`, `result_too_large` or `result_refused`.
+        stage: `decode`, `too_large`, `prepare`, `infer`, `encode`, `result_too_large`, `result_refused` or
+            `crash`.
         exception: name of the exception's class.
         message: what was wrong; our own words, or the first line of what a library's exception says.
+        attempts: how often it was tried.
     """
 
     stage: str
     exception: str
     message: str
+    attempts: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +91,6 @@ def new_batcher(settings: Settings, forward_times: ForwardTimes) -> MicroBatcher
     return MicroBatcher(
         budget_tokens=settings.batch_tokens,
         max_latency_s=settings.max_latency_ms / 1000,
-        buffer_records=settings.buffer_records,
-        buffer_bytes=settings.buffer_bytes,
         forward_seconds=forward_times.predict,
     )
 

@@ -5,7 +5,7 @@ A, B = Partition("texts", 0), Partition("texts", 1)
 
 
 def test_a_partition_lost_and_regained_is_a_new_epoch() -> None:
-    assignment = Assignment()
+    assignment = Assignment("run")
     first = assignment.begin(A, 10)
     assignment.end([A])
     assert not assignment.holds(A, first)
@@ -15,7 +15,7 @@ def test_a_partition_lost_and_regained_is_a_new_epoch() -> None:
 
 
 def test_the_base_moves_with_what_is_committed() -> None:
-    assignment = Assignment()
+    assignment = Assignment("run")
     assignment.begin(A, 10)
     assignment.settle(A, 15)
     assert assignment.base(A) == 15
@@ -23,7 +23,7 @@ def test_the_base_moves_with_what_is_committed() -> None:
 
 
 def test_while_a_commit_is_under_way_there_is_no_settled_base() -> None:
-    assignment = Assignment()
+    assignment = Assignment("run")
     assignment.begin(A, 10)
     assignment.unsettle([A])
     assert assignment.settled_base(A) is None
@@ -33,7 +33,7 @@ def test_while_a_commit_is_under_way_there_is_no_settled_base() -> None:
 
 
 def test_a_rewind_ends_the_epoch_at_once_and_is_handed_over_once() -> None:
-    assignment = Assignment()
+    assignment = Assignment("run")
     epoch = assignment.begin(A, 10)
     assignment.rewind(A, 12)
     assert not assignment.holds(A, epoch)
@@ -42,7 +42,7 @@ def test_a_rewind_ends_the_epoch_at_once_and_is_handed_over_once() -> None:
 
 
 def test_a_partition_that_goes_takes_its_rewind_along() -> None:
-    assignment = Assignment()
+    assignment = Assignment("run")
     assignment.begin(A, 10)
     assignment.rewind(A, 12)
     assignment.end([A])
@@ -50,7 +50,7 @@ def test_a_partition_that_goes_takes_its_rewind_along() -> None:
 
 
 def test_a_partition_that_is_gone_is_neither_rewound_nor_settled() -> None:
-    assignment = Assignment()
+    assignment = Assignment("run")
     assignment.rewind(A, 12)
     assignment.settle(A, 12)
     assert assignment.take_rewinds() == {}

@@ -5,9 +5,10 @@ from worker.checkpoint import Checkpoint
 
 
 def test_a_checkpoint_survives_the_round_trip() -> None:
-    written = Checkpoint(run="a1b2c3", batch=42, clean=True)
-    assert checkpoint.encode(written) == '{"v":1,"run":"a1b2c3","batch":42,"clean":true}'
-    assert checkpoint.decode(checkpoint.encode(written)) == written
+    written = Checkpoint(run="a1b2c3", batch=42, clean=False, until=90, deaths=2, trials=1)
+    text = '{"v":1,"run":"a1b2c3","batch":42,"clean":false,"until":90,"deaths":2,"trials":1}'
+    assert checkpoint.encode(written) == text
+    assert checkpoint.decode(text) == written
 
 
 def test_the_mark_of_a_first_start_says_when_that_was() -> None:
@@ -16,7 +17,7 @@ def test_the_mark_of_a_first_start_says_when_that_was() -> None:
 
 
 def test_fields_of_a_later_version_of_the_same_form_are_passed_over() -> None:
-    assert checkpoint.decode('{"v":1,"run":"r","batch":1,"clean":false,"deaths":2}') == Checkpoint("r", 1, False)
+    assert checkpoint.decode('{"v":1,"run":"r","batch":1,"clean":false,"colour":2}') == Checkpoint("r", 1, False)
 
 
 @pytest.mark.parametrize(
