@@ -171,7 +171,7 @@ class Settings(BaseSettings):
         3,
         ge=1,
         le=100,
-        description="Deaths of a process while one suspect record ran alone that make it a dead letter.",
+        description="Deaths of a process with one suspect record alone in it that make it a dead letter.",
     )
     trial_process: bool = Field(
         True,

@@ -36,13 +36,13 @@ class Listener(Protocol):
     """Is told what becomes of partitions."""
 
     def begin(self, partition: Partition, base: int, suspicion: Suspicion | None) -> None:
-        """A partition is read from now on, its committed offset being `base`."""
+        """Take note that a partition is read from now on, its committed offset being `base`."""
 
     def leave(self, partitions: Collection[Partition]) -> None:
-        """Partitions are being revoked: what is in flight may still be committed, until this returns."""
+        """Commit what is in flight of partitions that are being revoked: after this returns it is too late."""
 
     def end(self, partitions: Collection[Partition]) -> None:
-        """Partitions are gone; nothing of them may be committed any more."""
+        """Take note that partitions are gone; nothing of them may be committed any more."""
 
 
 class TextConsumer:

@@ -1,5 +1,4 @@
-"""The worker: takes records, does what the stream says, and tells it what came of that. The one place where the parts
-meet.
+"""The worker, where the parts meet: takes records, does what the stream says, and tells it what came of that.
 
 Two threads, so that while a forward runs the next micro-batch is prepared and the last one published: one runs
 forwards and nothing else; the caller's does all that touches Kafka, so that no partition can be taken away between

@@ -1,4 +1,4 @@
-"""The sandbox: a child process with the model of its own, in which a suspect record runs. Its death costs no session."""
+"""The sandbox: a child process with a model of its own, in which a suspect record runs; its death costs no session."""
 
 import multiprocessing
 import os

@@ -63,7 +63,7 @@ class Forward:
 
 @dataclass(frozen=True, slots=True)
 class Canary:
-    """Run a text known to be harmless, in a child process or in this one: is the model sound?"""
+    """Run a text known to be harmless, in a child process or in this one, to see whether the model is sound."""
 
     in_child: bool
 
