@@ -40,6 +40,7 @@ OWNED_PROPERTIES = {
     "enable.auto.commit": "offsets are committed with the events they cover, never by a timer",
     "enable.auto.offset.store": "offsets are committed with the events they cover, never by a timer",
     "auto.commit.enable": "offsets are committed with the events they cover, never by a timer",
+    "enable.partition.eof": "the end of a partition tells whether it is behind",
     "auto.offset.reset": "set start and out_of_range",
     "transactional.id": "set transactional_id_prefix and instance_id",
     "transaction.timeout.ms": "set transaction_timeout_ms",
@@ -190,6 +191,20 @@ class Settings(BaseSettings):
         60_000, ge=100, le=86_400_000, description="How long that pause lasts before a little is tried again."
     )
     fail_fast: bool = Field(False, description="Exit with code 3 when the broker can't be reached at the start.")
+
+    stall_ms: int = Field(
+        300_000,
+        ge=1_000,
+        le=86_400_000,
+        description="Time without a commit after which a partition that has records left makes the worker not ready.",
+    )
+    status_port: int = Field(
+        0,
+        ge=0,
+        le=65_535,
+        description="Port of `/health`, `/ready` and `/metrics`; of several `processes` the first's, "
+        "the others follow; 0: none.",
+    )
 
     log_format: Literal["auto", "console", "json"] = Field(
         "auto", description="Log lines for a person or for a machine; `auto`: console on a terminal."

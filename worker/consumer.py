@@ -65,6 +65,7 @@ class TextConsumer:
         self._run = run
         self._assigned: set[Partition] = set()
         self._gone: set[Partition] = set()
+        self._at_end: set[Partition] = set()
         self._paused: frozenset[Partition] = frozenset()
         self._failure: Exception | None = None
         self._consumer = new_client(Consumer, consumer_properties(settings))
@@ -109,6 +110,7 @@ class TextConsumer:
     def read(self, partition: Partition, offset: int) -> None:
         """Read a partition that is assigned again, or on, from `offset`."""
         # Assigned anew rather than sought: a partition whose offset was out of range can't be sought in.
+        self._at_end.discard(partition)
         self._consumer.incremental_unassign([TopicPartition(*partition)])
         self._consumer.incremental_assign([TopicPartition(*partition, offset)])
         self._apply_pause([partition])
@@ -127,6 +129,22 @@ class TextConsumer:
                 target = skip_gone(self._consumer, partition, base, self._run, self._settings)
                 self._listener.begin(partition, target, None)
                 self.read(partition, target)
+
+    def ends(self) -> dict[Partition, int]:
+        """Return the end of each assigned partition as the client last heard of it, without asking a broker."""
+        ends = {}
+        for partition in self._assigned:
+            _, high = self._consumer.get_watermark_offsets(TopicPartition(*partition), cached=True)
+            if high >= 0:
+                ends[partition] = high
+        return ends
+
+    def behind(self) -> set[Partition]:
+        """Return the assigned partitions that were not read to their end.
+
+        A comparison of offsets would not do: behind the last record there may be a transaction's marker.
+        """
+        return self._assigned - self._at_end
 
     def committed(self, partitions: Iterable[Partition]) -> dict[Partition, Commit | None]:
         """Return each partition's stable commit, see `read_commits`."""
@@ -155,6 +173,7 @@ class TextConsumer:
             self._on_error(message, error)
             return None
         partition = _partition_of(message)
+        self._at_end.discard(partition)
         epoch = self._assignment.epoch(partition)
         if epoch is None:
             return None
@@ -180,6 +199,8 @@ class TextConsumer:
                 if self._settings.instance_id
                 else f"the consumer can't go on: {error.str()}"
             )
+        elif error.code() == KafkaError._PARTITION_EOF:
+            self._at_end.add(_partition_of(message))
         elif error.code() == KafkaError._AUTO_OFFSET_RESET:
             self._gone.add(_partition_of(message))
         else:
@@ -209,6 +230,7 @@ class TextConsumer:
         self._listener.end(partitions)
         self._assigned.difference_update(partitions)
         self._gone.difference_update(partitions)
+        self._at_end.difference_update(partitions)
         self._guarded(lambda: self._consumer.incremental_unassign([TopicPartition(*part) for part in partitions]))
         if partitions:
             log.info(event, partitions=[str(partition) for partition in partitions])
@@ -240,6 +262,7 @@ def consumer_properties(settings: Settings) -> dict[str, Any]:
         "group.protocol": settings.group_protocol,
         "isolation.level": "read_committed",
         "enable.auto.commit": False,
+        "enable.partition.eof": True,
         "auto.offset.reset": "error",
     }
     if settings.instance_id:

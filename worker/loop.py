@@ -17,6 +17,7 @@ import structlog
 from confluent_kafka import KafkaException
 
 from schemas.events import ModelInfo
+from worker import metrics
 from worker.answers import Writer
 from worker.assignment import Assignment
 from worker.breaker import Breaker
@@ -27,11 +28,13 @@ from worker.delivery import Ask, Publish
 from worker.forecast import ForwardTimes
 from worker.forward import Answer, answer_alone, answer_tasks, check_engine
 from worker.isolation import Suspicion
+from worker.progress import Progress
 from worker.publisher import Offsets, Outcome, RefusedError, new_publisher
 from worker.records import Partition, Record
 from worker.sandbox import Load, Sandbox, SandboxError
+from worker.status import Status
 from worker.stream import Action, Canary, Forward, Limits, Prepare, Read, Stream, Trial
-from worker.tasks import Extractor, new_batcher, read_tasks
+from worker.tasks import Extractor, Failure, new_batcher, read_tasks
 from worker.topics import Topics
 from worker.watchdog import Watchdog
 
@@ -45,6 +48,8 @@ EMPTY_POLL_S = 0.1
 BUSY_POLL_S = 0.005
 """How long a poll without records may keep a finished forward waiting for its publication."""
 PROGRESS_S = 30.0
+LOOK_S = 1.0
+"""How often the metrics of the partitions and the readiness are brought up to date."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +89,7 @@ class Worker:
         run: name of this process, unique.
         stop: set it to make the worker finish what is in flight and leave.
         watchdog: is given signs of life.
+        status: is told what keeps the stream from flowing.
 
     Raises:
         ConfigError: librdkafka refuses a property.
@@ -100,11 +106,14 @@ class Worker:
         run: str,
         stop: threading.Event,
         watchdog: Watchdog,
+        status: Status,
     ) -> None:
         self._settings = settings
         self._engine = engine
         self._stop = stop
         self._watchdog = watchdog
+        self._status = status
+        self._progress = Progress()
         self._sandbox = Sandbox(settings, load)
         self._publisher = new_publisher(settings, topics, run=run)
         self._assignment = Assignment(run)
@@ -176,7 +185,7 @@ class Worker:
     # The polling thread
 
     def _loop(self) -> None:
-        last_report = time.monotonic()
+        last_report = last_look = time.monotonic()
         while not self._drained():
             self._watchdog.sign("polling")
             self._consumer.pause(self._paused())
@@ -187,9 +196,34 @@ class Worker:
                 self._watchdog.sign(type(action).__name__)
                 self._perform(action)
             self._consumer.mend(self._stream.holds)
+            if time.monotonic() - last_look >= LOOK_S:
+                last_look = time.monotonic()
+                self._look(last_look)
             if time.monotonic() - last_report >= PROGRESS_S:
                 last_report = time.monotonic()
                 log.info("progress", held=len(self._stream), in_flight=self._stream.in_flight, **self._counts)
+
+    def _look(self, now: float) -> None:
+        """Bring metrics and readiness up to date."""
+        bases = {part: base for part in self._assignment if (base := self._assignment.base(part)) is not None}
+        behind = self._consumer.behind() | {partition for partition in bases if self._stream.holds(partition)}
+        self._progress.note(now, bases, behind)
+        stalled = self._progress.stalled(now)
+        metrics.show_partitions(bases, self._consumer.ends(), stalled)
+        metrics.HELD_RECORDS.set(len(self._stream))
+        metrics.HELD_BYTES.set(self._stream.size)
+        metrics.BREAKER_OPEN.set(self._stream.breaker_open(now))
+        faults = [
+            f"{partition} has made no progress for {seconds:.0f} s"
+            for partition, seconds in stalled.items()
+            if seconds * 1000 > self._settings.stall_ms
+        ]
+        faults += [f"answers of {partition} can't be published" for partition in self._stream.troubled]
+        if self._stream.breaker_open(now):
+            faults.append("most records became dead letters for the same reason, so it pauses")
+        if not self._consumer.is_member():
+            faults.append("it is not a member of the group")
+        self._status.faults = faults
 
     def _next(self, *, idle: bool) -> Action | None:
         return self._stream.next(time.monotonic(), idle=idle, draining=self._stop.is_set())
@@ -225,6 +259,7 @@ class Worker:
         if committed:
             self._count(self._stream.published(now))
         else:
+            metrics.PUBLISH_FAILURES.inc()
             self._stream.failed(now, now - started)
 
     def _commit(self, action: Publish) -> bool:
@@ -257,7 +292,12 @@ class Worker:
         self._count(self._stream.asked(offsets, time.monotonic()))
 
     def _count(self, published: Iterable[Answer]) -> None:
-        kinds = Counter(answer.kind for answer in published)
+        answers = list(published)
+        kinds = Counter(answer.kind for answer in answers)
+        for answer in answers:
+            metrics.ANSWERS.labels(answer.kind).inc()
+            if isinstance(answer.outcome, Failure):
+                metrics.DEAD_LETTERS.labels(answer.outcome.stage).inc()
         if kinds:
             self._counts.update(kinds)
             log.debug("published", records=kinds.total())
@@ -333,11 +373,15 @@ class Worker:
                     raise done
                 case _Forwarded(Forward(batch), answers, seconds):
                     self._stream.forwarded(answers, batch.tokens, seconds, now)
+                    metrics.FORWARD_SECONDS.observe(seconds)
+                    metrics.BATCH_TOKENS.observe(batch.tokens)
+                    metrics.BATCHES.labels(batch.reason).inc()
                     log.debug(
                         "forward", records=len(answers), tokens=batch.tokens, seconds=seconds, closed=batch.reason
                     )
                 case _Tried(record, answer):
                     log.debug("trial", partition=str(record.partition), offset=record.offset, died=answer is None)
+                    metrics.TRIALS.labels("yes" if answer is None else "no").inc()
                     self._stream.tried(record, answer, now)
                 case _Checked(in_child, found):
                     self._stream.sound(in_child, found)

@@ -20,6 +20,7 @@ from worker.config import DEFAULT_MODEL, Settings, unknown_variables
 from worker.cores import threads_each, use_threads
 from worker.loop import Worker
 from worker.processes import child_number, stop_with_parent
+from worker.status import Status, served
 from worker.tasks import Extractor
 from worker.watchdog import Watchdog
 
@@ -42,7 +43,7 @@ def run_worker(settings: Settings) -> Counter[str]:
         ConsumerError, OffsetsGoneError, PublishError, EngineError, KafkaException: the worker can't go on.
     """
     stop = stop_on_signals() if child_number() is None else stop_with_parent()
-    watchdog = new_watchdog(settings)
+    watchdog, status = new_watchdog(settings), Status()
     for line in unknown_variables():
         log.warning("unknown_variable", reason=line)
 
@@ -55,14 +56,16 @@ def run_worker(settings: Settings) -> Counter[str]:
             raise
         found = topics.inspect(admin, settings)
         engine, model = load_engine(settings)
-        counts = work(settings, engine, model, found, stop, watchdog)
+        counts = work(settings, engine, model, found, stop, watchdog, status)
         for name, (hits, misses) in engine.caches().items():
             log.info("cache", of=name, hits=hits, misses=misses)
         return counts
 
     # Longer than all that a worker may wait for when it leaves.
     patience_s = 2 * (settings.drain_ms + settings.transaction_timeout_ms) / 1000
-    return supervised(start, stop, patience_s=patience_s, watchdog=watchdog)
+    port = settings.status_port and settings.status_port + (child_number() or 1) - 1
+    with served(port, status, watchdog.hung):
+        return supervised(start, stop, patience_s=patience_s, watchdog=watchdog)
 
 
 def work(
@@ -72,6 +75,7 @@ def work(
     found: topics.Topics,
     stop: threading.Event,
     watchdog: Watchdog | None = None,
+    status: Status | None = None,
 ) -> Counter[str]:
     """Run a worker with an engine at hand until `stop` is set."""
     run = uuid.uuid4().hex[:12]
@@ -87,8 +91,17 @@ def work(
         revision=model.revision,
         process=child_number() or 1,
     )
-    watchdog = watchdog or new_watchdog(settings)
-    worker = Worker(settings, engine, load_engine, model, found, run=run, stop=stop, watchdog=watchdog)
+    worker = Worker(
+        settings,
+        engine,
+        load_engine,
+        model,
+        found,
+        run=run,
+        stop=stop,
+        watchdog=watchdog or new_watchdog(settings),
+        status=status or Status(),
+    )
     counts = worker.run()
     log.info("worker_stopped", run=run, **counts)
     return counts

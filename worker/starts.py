@@ -11,6 +11,7 @@ from worker.checkpoint import Checkpoint
 from worker.commits import Commit, read_commits, write_commits
 from worker.config import Settings
 from worker.isolation import Suspicion, suspicion_of
+from worker.metrics import SKIPPED_OFFSETS, UNCLEAN_ENDS
 from worker.records import Partition
 
 log = structlog.get_logger()
@@ -78,6 +79,7 @@ def skip_gone(client: Consumer, partition: Partition, base: int, run: str, setti
             "set out_of_range to earliest or latest to skip what is gone"
         )
     target = low if settings.out_of_range == "earliest" else high
+    SKIPPED_OFFSETS.labels(*partition).inc(max(0, target - base))
     log.error("offsets_skipped", partition=str(partition), committed=base, resumed_at=target, low=low, high=high)
     stamp = Checkpoint(run, 0, clean=True)
     _persist(lambda: write_commits(client, {partition: target}, {partition: stamp}), settings)
@@ -90,6 +92,7 @@ def _suspicion(client: Consumer, partition: Partition, commit: Commit, settings:
     end = _end_of(client, partition, "latest", settings)
     suspicion = suspicion_of(commit.checkpoint, commit.offset, end)
     if not commit.checkpoint.clean:
+        UNCLEAN_ENDS.inc()
         log.info(
             "unclean_end_found",
             partition=str(partition),

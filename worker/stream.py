@@ -198,6 +198,15 @@ class Stream:
             return frozenset(self._assignment)
         return frozenset(self._delivery.troubled)
 
+    @property
+    def troubled(self) -> Collection[Partition]:
+        """The partitions whose answers can't be published at the moment."""
+        return self._delivery.troubled
+
+    def breaker_open(self, now: float) -> bool:
+        """Return whether too many records became dead letters, so that the stream pauses."""
+        return self._breaker.is_open(now)
+
     def deadline(self, now: float) -> float | None:
         """Return when the next forward has to start; None where nothing waits for one."""
         return None if self._breaker.is_open(now) else self._batcher.deadline()
