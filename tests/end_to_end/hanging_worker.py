@@ -22,7 +22,7 @@ def hang(*_: object) -> None:
 
 
 setattr(HangingProducer, os.environ.get("HANG", ""), hang)
-worker.publisher.Producer = HangingProducer  # type: ignore[misc]
+worker.publisher.Producer = HangingProducer  # type: ignore[attr-defined]
 
 if __name__ == "__main__":
     main()
