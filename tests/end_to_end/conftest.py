@@ -75,7 +75,7 @@ class Stream:
     def letters(self) -> list[tuple[Message, DeadLetter]]:
         """Return the dead letters that are committed, by partition and offset, each with what it says."""
         dead = self.messages(self.dead_letters)
-        return [(message, read_dead_letter(_headers(message))) for message in dead]
+        return [(message, read_dead_letter(headers_of(message))) for message in dead]
 
     def committed(self) -> dict[int, Committed]:
         return committed(self.bootstrap, self.group, self.texts)
@@ -102,7 +102,8 @@ class Stream:
         return open_transactions(self.bootstrap, self.entities) + open_transactions(self.bootstrap, self.dead_letters)
 
 
-def _headers(message: Message) -> list[tuple[str, bytes | None]]:
+def headers_of(message: Message) -> list[tuple[str, bytes | None]]:
+    """Return a message's headers, as the client gives them to a reader of bytes."""
     headers = message.headers() or []
     assert isinstance(headers, list)
     return [(name, value if value is None or isinstance(value, bytes) else value.encode()) for name, value in headers]

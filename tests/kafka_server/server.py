@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Final, Self
@@ -54,6 +55,7 @@ class KafkaServer:
         port: where it listens; any free port where left out.
         advertised_port: a proxy's port: whoever comes through the proxy to `proxied_port` is told to go on using it.
         outlives_starter: don't end it with the process that started it.
+        settings: what to set besides, or otherwise than `settings.py` does.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class KafkaServer:
         port: int | None = None,
         advertised_port: int | None = None,
         outlives_starter: bool = False,
+        settings: Mapping[str, object] | None = None,
     ) -> None:
         self._folder = folder
         self._port = port if port is not None else free_port()
@@ -70,6 +73,7 @@ class KafkaServer:
         self.proxied_port = free_port(self._port, advertised_port, self._controller_port)
         self._proxied = None if advertised_port is None else (self.proxied_port, advertised_port)
         self._outlives_starter = outlives_starter
+        self._settings = dict(settings or {})
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -150,6 +154,7 @@ class KafkaServer:
                 controller_port=self._controller_port,
                 data=self._folder / "data",
                 proxied=self._proxied,
+                besides=self._settings,
             )
         )
         (self._folder / "log4j2.properties").write_text(log4j_properties(self.log))

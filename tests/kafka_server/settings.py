@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -18,10 +19,18 @@ JVM: Final = (
 HOST: Final = "127.0.0.1"
 
 
-def server_properties(*, port: int, controller_port: int, data: Path, proxied: tuple[int, int] | None = None) -> str:
+def server_properties(
+    *,
+    port: int,
+    controller_port: int,
+    data: Path,
+    proxied: tuple[int, int] | None = None,
+    besides: Mapping[str, object] | None = None,
+) -> str:
     """Return `server.properties` of a broker that is its own KRaft controller.
 
     With `proxied` it listens on the first of the two ports as well, and tells who comes that way to use the second.
+    What is given as `besides` comes last, over all that is set here.
     """
     clients = {"PLAINTEXT": (port, port)} | ({"PROXIED": proxied} if proxied else {})
     return _properties(
@@ -46,6 +55,7 @@ def server_properties(*, port: int, controller_port: int, data: Path, proxied: t
         | _GROUPS
         | _TRANSACTIONS
         | _SMALL
+        | dict(besides or {})
     )
 
 
