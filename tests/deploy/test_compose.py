@@ -145,6 +145,12 @@ def test_every_dependency_is_there_and_can_be_met() -> None:
                 assert SERVICES[name]["restart"] == "no"
 
 
+@pytest.mark.parametrize("name", ["worker", "worker-gpu"])
+def test_a_worker_is_asked_whether_it_is_ready_on_the_port_that_it_is_given(name: str) -> None:
+    service = SERVICES[name]
+    assert f"127.0.0.1:{service['environment']['GLISTREAM_STATUS_PORT']}/ready" in service["healthcheck"]["test"][-1]
+
+
 def test_the_broker_and_its_page_have_health_checks() -> None:
     assert SERVICES["kafka"]["healthcheck"]["test"][:2] == ["CMD", "/opt/kafka/bin/kafka-broker-api-versions.sh"]
     page = SERVICES["kafka-ui"]
