@@ -9,9 +9,10 @@ from typing import Final
 import pytest
 
 from tests.conftest import Kafka
+from tests.delivery.proxy import Proxy
 from tests.delivery.report import FULL, Report
 from tests.end_to_end.conftest import Stream, make_stream
-from tests.kafka_server.server import KafkaServer
+from tests.kafka_server.server import KafkaServer, free_port
 
 __all__ = ["make_stream"]
 
@@ -29,10 +30,24 @@ BROKER: Final = {
 
 
 @pytest.fixture(scope="session")
-def broker(kafka_jars: object, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
+def proxy_port() -> int:
+    """Return where a proxy before the broker listens, if a test starts one."""
+    return free_port()
+
+
+@pytest.fixture(scope="session")
+def broker(kafka_jars: object, tmp_path_factory: pytest.TempPathFactory, proxy_port: int) -> Iterator[KafkaServer]:
     """Return the broker of these tests; one that is stopped or killed must be started again."""
-    with KafkaServer(tmp_path_factory.mktemp("delivery-kafka"), settings=BROKER) as server:
+    folder = tmp_path_factory.mktemp("delivery-kafka")
+    with KafkaServer(folder, settings=BROKER, advertised_port=proxy_port) as server:
         yield server
+
+
+@pytest.fixture
+def proxy(broker: KafkaServer, proxy_port: int) -> Iterator[Proxy]:
+    """Return a proxy before the broker, for the workers; what tests ask the broker themselves goes straight to it."""
+    with Proxy(proxy_port, broker.proxied_port) as proxy:
+        yield proxy
 
 
 @pytest.fixture(scope="session")

@@ -154,33 +154,29 @@ class Proxy:
             connection.cancel()
         await asyncio.gather(*self._connections, return_exceptions=True)
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._connections.add(task)
-        try:
-            await self._carry(reader, writer)
-        finally:
-            self._connections.discard(task)
-            writer.close()
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = self._loop.create_task(self._carry(reader, writer))
+        self._connections.add(connection)
+        connection.add_done_callback(self._connections.discard)
 
     async def _carry(self, client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
-        try:
-            broker, to_broker = await asyncio.open_connection(HOST, self._broker_port)
-        except OSError:
-            return  # no broker: the client sees its connection end
-        struck: dict[int, Rule] = {}
-        ways = [
-            asyncio.ensure_future(self._pass_requests(client, to_broker, struck)),
-            asyncio.ensure_future(self._pass_responses(broker, to_client, struck)),
-        ]
-        try:
-            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for way in ways:
-                way.cancel()
-            await asyncio.gather(*ways, return_exceptions=True)
-            to_broker.close()
+        with contextlib.closing(to_client):
+            try:
+                broker, to_broker = await asyncio.open_connection(HOST, self._broker_port)
+            except OSError:
+                return  # no broker: the client sees its connection end
+            struck: dict[int, Rule] = {}
+            ways = [
+                asyncio.ensure_future(self._pass_requests(client, to_broker, struck)),
+                asyncio.ensure_future(self._pass_responses(broker, to_client, struck)),
+            ]
+            with contextlib.closing(to_broker):
+                try:
+                    await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    for way in ways:
+                        way.cancel()
+                    await asyncio.gather(*ways, return_exceptions=True)
 
     async def _pass_requests(
         self, client: asyncio.StreamReader, broker: asyncio.StreamWriter, struck: dict[int, Rule]
