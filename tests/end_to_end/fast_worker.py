@@ -18,8 +18,10 @@ def load_fake_engine(_: Settings) -> tuple[Any, ModelInfo]:
     return FakeEngine(float(os.environ.get("FORWARD_SECONDS", "0"))), ModelInfo(name="fake", revision=None)
 
 
+# Not under the guard below: the worker's own child process imports this module under another name.
+worker.run.load_engine = load_fake_engine  # type: ignore[assignment]
+
 if __name__ == "__main__":
-    worker.run.load_engine = load_fake_engine  # type: ignore[assignment]
     try:
         main()
     finally:

@@ -59,6 +59,10 @@ class WorkerProcess:
         self._process.kill()
         self._process.wait()
 
+    def send(self, number: signal.Signals) -> None:
+        """Send any signal."""
+        self._process.send_signal(number)
+
     @property
     def pid(self) -> int:
         return self._process.pid

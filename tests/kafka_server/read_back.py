@@ -82,6 +82,7 @@ def read_topic(
             "isolation.level": isolation,
             "enable.auto.commit": False,
             "enable.partition.eof": True,
+            "fetch.wait.max.ms": 10,  # an end is told of once a fetch came back empty
             "auto.offset.reset": "error",
         }
     )

@@ -1,11 +1,12 @@
 """An engine that needs no model: fast, deterministic, and broken on request."""
 
+import os
 import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from packing import Document, Entity, Result
+from packing import BadScores, Document, Entity, Result
 
 CAPITALISED = re.compile(r"[A-Z]\w*")
 
@@ -17,7 +18,10 @@ class FakePrepared:
 
 
 class FakeEngine:
-    """Finds every capitalised word, as the first label asked; a text that holds "POISON" makes its forward fail.
+    """Finds every capitalised word, as the first label asked, unless a text holds a word that breaks something.
+
+    "UNPREPARED" makes `prepare` fail, "POISON" the forward; "NAN" makes scores that aren't numbers; "ABORT_PREPARE" and
+    "ABORT" end the process, as a fault in native code would, in `prepare` and in the forward.
 
     Args:
         seconds: how long each forward takes.
@@ -33,6 +37,8 @@ class FakeEngine:
         return {"label_sets": (3, 1)}
 
     def prepare(self, documents: Sequence[Document]) -> list[FakePrepared]:
+        if any("ABORT_PREPARE" in document.text for document in documents):
+            os.abort()
         if any("UNPREPARED" in document.text for document in documents):
             raise ValueError("a label that the model can't read")
         return [FakePrepared(document, len(document.text.split())) for document in documents]
@@ -42,6 +48,10 @@ class FakeEngine:
         time.sleep(self.seconds)
         if self.broken or any("POISON" in one.document.text for one in prepared):
             raise RuntimeError("the forward failed")
+        if any("ABORT" in one.document.text for one in prepared):
+            os.abort()
+        if bad := tuple(index for index, one in enumerate(prepared) if "NAN" in one.document.text):
+            raise BadScores("the model gave scores that are NaN or infinite", bad)
         return [_result(one.document) for one in prepared]
 
 
