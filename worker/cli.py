@@ -13,7 +13,7 @@ from rich.console import Console
 
 import schemas.export
 from packing import ModelError
-from worker import logging
+from worker import dlq, logging
 from worker.config import ConfigError, LogLevel, Settings
 from worker.consumer import ConsumerError
 from worker.delivery import UndeliverableError
@@ -29,6 +29,7 @@ EXIT_FAILED, EXIT_CONFIG, EXIT_UNREACHABLE = 1, 2, 3
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 models = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Models: `fetch` one for where no hub is.")
 app.add_typer(models, name="model")
+app.add_typer(dlq.app, name="dlq")
 KAFKA = ("bootstrap_servers", "kafka_properties", "log_format", "log_level")
 READING = ("input_topic", "input_format", "output_topic", "group_id", "consumer_properties")
 MODEL = ("model", "revision", "device", "dtype", "threads", "labels", "threshold", "overlap", "offset_unit")

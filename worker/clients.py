@@ -41,14 +41,19 @@ def new_client(make: Callable[[dict[str, Any]], Client], properties: dict[str, A
         raise ConfigError(f"Kafka client properties: {error}") from None
 
 
-def new_reader(settings: Settings) -> Consumer:
-    """Make a consumer outside any group: its partitions are assigned by hand, and nothing is ever committed.
+def new_reader(settings: Settings, *, group: str = "reader", **properties: Any) -> Consumer:
+    """Make a consumer that never joins a group: its partitions are assigned by hand, it commits nothing by itself.
+
+    Args:
+        settings: of them the broker's address and the consumer's properties.
+        group: ending of the group's name.
+        properties: librdkafka properties that this reader must have.
 
     Raises:
         ConfigError: librdkafka refuses a property.
     """
-    fixed = {
-        "group.id": f"{settings.group_id}-reader",
+    fixed = properties | {
+        "group.id": f"{settings.group_id}-{group}",
         "enable.auto.commit": False,
         "isolation.level": "read_committed",
         "auto.offset.reset": "error",

@@ -113,6 +113,37 @@ def require(settings: Settings, name: str) -> None:
         raise _not_there([name], settings)
 
 
+def find(settings: Settings, name: str) -> Topic:
+    """Return one topic, looked for at once.
+
+    Raises:
+        BrokerUnreachableError: no broker answers.
+        ConfigError: the topic doesn't exist; the message says how to create it.
+    """
+    admin = reach(settings.model_copy(update={"fail_fast": True}), threading.Event())
+    partitions = _partitions(admin, (name,))
+    if name not in partitions:
+        raise _not_there([name], settings)
+    return Topic(name, partitions[name], _message_limits(admin, (name,))[name])
+
+
+def retention_ms(settings: Settings, name: str) -> int | None:
+    """Return for how long after its event time a topic keeps a record; None where that is for ever, or unknown.
+
+    Raises:
+        BrokerUnreachableError: no broker answers.
+    """
+    admin = reach(settings.model_copy(update={"fail_fast": True}), threading.Event())
+    asked = ConfigResource(ResourceType.TOPIC, name)
+    try:
+        found = admin.describe_configs([asked], request_timeout=TIMEOUT_S)[asked].result()
+    except KafkaException:
+        return None
+    kept = "delete" in found["cleanup.policy"].value and found["message.timestamp.type"].value == "CreateTime"
+    limit = int(found["retention.ms"].value)
+    return limit if kept and limit >= 0 else None
+
+
 def assumed(settings: Settings, partitions: int) -> Topics:
     """Return the topics of a broker that invents any topic with so many partitions (the embedded one)."""
     names = (settings.input_topic, settings.output_topic, settings.dead_letter_topic)
