@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from schemas.codec import DEAD_LETTER_PREFIX
@@ -194,7 +194,8 @@ def _cells(letter: Letter) -> list[str]:
 
 
 def _table(letters: Sequence[Letter]) -> Table:
-    table = Table(*COLUMNS, box=None, pad_edge=False)
+    # In a narrow terminal a place takes two lines; cut off it would be of no use.
+    table = Table(*(Column(name, overflow="fold") for name in COLUMNS), box=None, pad_edge=False)
     for letter in letters:
         table.add_row(*(Text(cell) for cell in _cells(letter)))
     return table

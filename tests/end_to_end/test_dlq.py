@@ -2,6 +2,8 @@
 
 import json
 import os
+import pty
+import re
 import subprocess
 import sys
 import time
@@ -11,7 +13,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from schemas.codec import dead_letter_headers
 from schemas.events import DeadLetter, Source
@@ -467,6 +470,102 @@ def test_of_two_replays_at_once_each_letter_is_sent_by_one(make_stream: MakeStre
     first.kill()
     if first.returncode == 1:
         assert "another command of the same group was started meanwhile" in first.tail()
+
+
+def test_picked_letters_of_a_replay_killed_in_the_middle_were_not_sent(make_stream: MakeStream) -> None:
+    stream = make_stream(1)
+    keys = [b"%d" % number for number in range(40_000)]
+    bury(stream, [Dead(key, key) for key in keys])
+    picked = ("--stage", "decode", "--yes")
+    replay = stream.start(command=(*REPLAY, *picked))
+    wait_until(lambda: end_offsets(stream.bootstrap, stream.texts)[0].high_watermark > 0, 60, replay.tail)
+    replay.kill()
+    assert (replay.returncode, sent(stream)) == (-9, [])
+    again = glistream("dlq", "replay", *picked, stream=stream)
+    assert again.returncode == 0, again.stderr
+    assert Counter(sent(stream)) == Counter(keys)
+
+
+def test_a_replay_told_to_stop_says_what_is_done_and_is_gone_on_with(make_stream: MakeStream) -> None:
+    stream = make_stream(1)
+    keys = [b"%d" % number for number in range(12_000)]
+    bury(stream, [Dead(key, key) for key in keys])
+    replay = stream.start(command=REPLAY)
+    replay.wait_for("letters_replayed")
+    assert replay.stop() == 1
+    assert "glistream: stopped: what was sent is committed; run it again to go on" in replay.tail()
+    assert 500 <= len(sent(stream)) < len(keys)
+    assert glistream("dlq", "replay", stream=stream).returncode == 0
+    assert Counter(sent(stream)) == Counter(keys)
+
+
+def test_letters_that_are_gone_are_told_and_a_place_beyond_the_end_is_refused(make_stream: MakeStream) -> None:
+    stream = make_stream(1)
+    bury(stream, [Dead(b"%d" % number) for number in range(6)])
+    assert glistream("dlq", "replay", "--max", "2", stream=stream).returncode == 0
+    cut = TopicPartition(stream.dead_letters, 0, 4)
+    admin = AdminClient({"bootstrap.servers": stream.bootstrap})
+    admin.delete_records([cut])[cut].result(30)
+    replay = glistream("dlq", "replay", stream=stream)
+    gone = f"partition 0 of {stream.dead_letters}: 2 offsets are gone that no replay has seen, up to 4"
+    assert (replay.returncode, replay.stdout.splitlines()[0]) == (0, gone)
+    assert sent(stream) == [b"0", b"1", b"4", b"5"]
+
+    reader = Consumer({"bootstrap.servers": stream.bootstrap, "group.id": f"{stream.group}-dlq-replay"})
+    reader.commit(offsets=[TopicPartition(stream.dead_letters, 0, 1_000)], asynchronous=False)
+    reader.close()
+    beyond = glistream("dlq", "replay", stream=stream)
+    assert beyond.returncode == 2
+    assert "ends at 6, before the place where the last replay ended (1000)" in beyond.stderr
+
+
+def test_on_a_terminal_it_asks_and_a_list_has_columns(make_stream: MakeStream) -> None:
+    stream = make_stream(1)
+    bury(stream, [Dead(b"a secret"), Dead(b"a secret", offset=1)])
+    code, shown = on_a_terminal(stream, "dlq", "replay", "--stage", "decode", answer="n")
+    assert code == 1
+    assert f"Send 2 dead letters to {stream.texts}?" in shown
+    assert sent(stream) == []
+    code, shown = on_a_terminal(stream, "dlq", "replay", "--stage", "decode", answer="y")
+    assert code == 0, shown
+    assert sent(stream) == [b"a secret"] * 2
+    code, shown = on_a_terminal(stream, "dlq", "list", answer="")
+    assert (code, "secret" in shown) == (0, False)
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", shown)
+    assert "place  source" in shown
+    assert f"0:1    {stream.texts}:0:1" in shown
+
+
+def test_a_reader_that_leaves_early_is_no_fault(make_stream: MakeStream) -> None:
+    stream = make_stream(1)
+    bury(stream, [Dead(offset=number) for number in range(3_000)])
+    command = (sys.executable, "-m", "worker", "dlq", "list")
+    environment = os.environ | stream.environment()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as listing:
+        assert listing.stdout
+        assert listing.stderr
+        assert listing.stdout.readline().startswith(b"place\t")
+        listing.stdout.close()
+        assert listing.stderr.read() == b""
+    assert listing.returncode == 1
+
+
+def on_a_terminal(stream: Stream, *arguments: str, answer: str) -> tuple[int, str]:
+    """Run the command with a terminal of its own; returns its exit code and what it showed."""
+    ours, its = pty.openpty()
+    command = (sys.executable, "-m", "worker", *arguments)
+    environment = os.environ | stream.environment() | {"COLUMNS": "160", "TERM": "xterm"}
+    process = subprocess.Popen(command, stdin=its, stdout=its, stderr=its, env=environment)
+    os.close(its)
+    os.write(ours, answer.encode() + b"\n")
+    shown = b""
+    while True:
+        try:
+            shown += os.read(ours, 65_536)
+        except OSError:  # what a terminal says whose other side is closed
+            break
+    os.close(ours)
+    return process.wait(60), shown.decode()
 
 
 def count_of_letters(offsets: dict[int, int]) -> Iterable[int]:
