@@ -261,15 +261,18 @@ class Stream:
         """Add the answer of a `Trial`; None where the child process died."""
         self._running.popleft()
         partition = record.partition
+        if answer is None:
+            self._sound.discard(True)
         if not self._assignment.holds(partition, record.epoch):
             return
         if answer is not None:
-            self._intake.pop(partition)
+            # What waits of the partition may have been dropped meanwhile, as it is being given up.
+            if self._intake.head(partition) == record:
+                self._intake.pop(partition)
             self._answered([answer], now)
             return
         suspicion = self._assignment.suspicion(partition)
         assert suspicion is not None
-        self._sound.discard(True)
         self._counted = None
         if not suspicion.counts_beforehand:
             self._assignment.count_trials(partition, suspicion.trials + 1)
@@ -346,13 +349,18 @@ class Stream:
     def clean_stamps(self, partitions: Collection[Partition]) -> dict[Partition, tuple[int, Checkpoint]]:
         """Return what to commit when these partitions are left in good order: offset and checkpoint.
 
-        A partition with a commit whose outcome isn't known is left out.
+        A partition with a commit whose outcome isn't known is left out. A trial that was counted beforehand and that
+        nothing died in is not counted: however often workers come and go, it costs no record.
         """
-        bases = {part: base for part in partitions if (base := self._assignment.settled_base(part)) is not None}
-        return {
-            part: (base, self._assignment.stamp(part, base, base, self.batches, clean=True))
-            for part, base in bases.items()
-        }
+        stamps: dict[Partition, tuple[int, Checkpoint]] = {}
+        for partition in partitions:
+            if (base := self._assignment.settled_base(partition)) is None:
+                continue
+            stamp = self._assignment.stamp(partition, base, base, self.batches, clean=True)
+            if self._counted == (partition, self._assignment.epoch(partition), base):
+                stamp = replace(stamp, trials=stamp.trials - 1)
+            stamps[partition] = base, stamp
+        return stamps
 
     # Inside
 
@@ -442,7 +450,8 @@ class Stream:
         written = self._assignment.written(partition)
         if written is None or replace(stamp, batch=written.batch) != written:
             return self._mark({partition: (base, stamp)}, now)
-        self._running.append(_Running(frozenset([partition]), 1, record.size))
+        # It stays at the head of the intake, and is counted there.
+        self._running.append(_Running(frozenset([partition]), 0, 0))
         return Trial(record, in_child)
 
     def _open(self, now: float) -> Publish | None:
