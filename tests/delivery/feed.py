@@ -6,15 +6,18 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from confluent_kafka import KafkaError, Message, Producer
 
+from tests.delivery.watcher import Watcher
 from tests.end_to_end.conftest import Stream
 
 BURST_S = 0.2
 """Texts come in bursts, so that micro-batches hold several whatever the speed of the workers."""
+MOST_WAITING = 300
+"""So many texts without an answer fit into any worker's buffer: no partition waits because of another's backlog."""
 
 
 class Feed:
@@ -23,8 +26,9 @@ class Feed:
     It has its own thread; every question may be asked from another.
     """
 
-    def __init__(self, stream: Stream, partitions: int, per_second: int) -> None:
+    def __init__(self, stream: Stream, answered: Callable[[], int], partitions: int, per_second: int) -> None:
         self._stream = stream
+        self._answered = answered
         self._partitions = partitions
         self._burst = max(1, round(per_second * BURST_S))
         self._sent = 0
@@ -64,7 +68,8 @@ class Feed:
 
         due = time.monotonic()
         while not self._stop.is_set():
-            for number in range(self._sent, self._sent + self._burst):
+            burst = self._burst if self._sent - self._answered() < MOST_WAITING else 0
+            for number in range(self._sent, self._sent + burst):
                 producer.produce(
                     self._stream.texts,
                     value=json.dumps({"id": number, "text": f"Ann saw number {number} in Oslo"}),
@@ -72,7 +77,7 @@ class Feed:
                     partition=number % self._partitions,
                     on_delivery=acknowledged,
                 )
-            self._sent += self._burst
+            self._sent += burst
             due += BURST_S
             producer.poll(0)
             while (left := due - time.monotonic()) > 0 and not self._stop.is_set():
@@ -81,9 +86,16 @@ class Feed:
 
 
 @contextmanager
-def feeding(stream: Stream, *, partitions: int, per_second: int) -> Iterator[Feed]:
-    """Produce numbered texts to a stream until the feed is stopped, at the latest at the end of the block."""
-    feed = Feed(stream, partitions, per_second)
+def feeding(stream: Stream, watcher: Watcher, *, partitions: int, per_second: int) -> Iterator[Feed]:
+    """Produce numbered texts to a stream until the feed is stopped, at the latest at the end of the block.
+
+    Args:
+        stream: what to feed.
+        watcher: knows how many are answered: while too many are not, none are added.
+        partitions: how many its input has.
+        per_second: how many texts at most.
+    """
+    feed = Feed(stream, lambda: watcher.answered, partitions, per_second)
     feed.start()
     try:
         yield feed

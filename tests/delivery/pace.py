@@ -15,12 +15,11 @@ RECOVERY_S: Final = max(SESSION_S, TRANSACTION_S + SCAN_S) + 5
 
 PACE: Final[Mapping[str, object]] = {
     "transaction_timeout_ms": round(TRANSACTION_S * 1000),
-    "batch_tokens": 64,
-    "buffer_records": 120,
+    "batch_tokens": 32,
     "drain_ms": 5000,
-    "FORWARD_SECONDS": 0.02,
+    "FORWARD_SECONDS": 0.01,
 }
-"""Small micro-batches, so that many are under way; what a death makes suspect is soon done."""
+"""Small micro-batches, so that many are under way."""
 
 
 def pace(protocol: str = "classic", **others: object) -> dict[str, object]:

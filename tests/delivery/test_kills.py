@@ -1,0 +1,174 @@
+"""SIGKILL at every step of a micro-batch and at any moment: nothing is lost, doubled or inverted."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+
+import pytest
+
+from tests.delivery.conftest import MakeStream
+from tests.delivery.feed import Feed, feeding
+from tests.delivery.fleet import Fleet
+from tests.delivery.pace import RECOVERY_S, pace
+from tests.delivery.report import FULL, KILL, Report, scale
+from tests.delivery.stepped import Stepped
+from tests.delivery.steps import STEPS
+from tests.delivery.verifier import verify
+from tests.delivery.watcher import Watcher, watching
+from tests.end_to_end.conftest import Stream
+from tests.end_to_end.workers import REAL_WORKER, wait_until
+
+PARTITIONS = 6
+PER_SECOND = 100
+PATIENCE_S = 60.0
+"""How long anything may take that is not asked to be quick; recoveries are, and are measured."""
+
+
+def rounds(steps: Sequence[str] = STEPS) -> Iterator[tuple[int, str]]:
+    """Yield every step as often as is asked for, with the number of the round."""
+    for number in range(scale(quick=1, full=5)):
+        for step in steps:
+            yield number, step
+
+
+def fed(stream: Stream, watcher: Watcher, partitions: int = PARTITIONS) -> AbstractContextManager[Feed]:
+    """Feed a stream for as long as a block runs."""
+    return feeding(stream, watcher, partitions=partitions, per_second=PER_SECOND)
+
+
+def catch_up(stream: Stream, feed: Feed, watcher: Watcher) -> int:
+    """End the feed, return once every text is answered and committed; returns how many there are."""
+    count = feed.stop()
+    watcher.wait_for(count, 2 * PATIENCE_S)
+    stream.wait_until_done()
+    return count
+
+
+def recover(watcher: Watcher, since: float, lagging: set[int], fault: str) -> float:
+    """Return the seconds until all these partitions went on; they may not be too many."""
+    took = watcher.recovery_s(since, lagging, PATIENCE_S)
+    assert took <= RECOVERY_S, f"{fault}: {took:.1f} s until every partition went on, {RECOVERY_S} s are allowed"
+    return took
+
+
+def kill_at(victim: Stepped, step: str, times: int) -> None:
+    """Have a worker die at a step."""
+    victim.order("SIGKILL", step, times)
+    wait_until(lambda: not victim.process.running, PATIENCE_S, lambda: f"{step}:\n{victim.process.tail()}")
+    assert victim.process.returncode == -signal.SIGKILL, victim.process.tail()
+
+
+def test_one_worker_killed_at_every_step(make_stream: MakeStream, report: Report) -> None:
+    # What a dead worker had in hand is run one by one, of each partition: of few it is soon done.
+    stream = make_stream(2)
+    with watching(stream) as watcher, fed(stream, watcher, 2) as feed:
+        victim = Stepped(stream, pace(instance_id="pod"))
+        watcher.wait_for(1, PATIENCE_S)
+        for number, step in rounds():
+            kill_at(victim, step, 1 + number % 3)
+            since, lagging = time.monotonic(), watcher.lagging(feed.produced)
+            # Every other round its successor is a stranger, and has to wait until the dead one is missed.
+            victim = Stepped(stream, pace(instance_id="pod") if number % 2 == 0 else pace())
+            report.tried(f"{KILL} {step}", recovery_s=recover(watcher, since, lagging, step))
+        count = catch_up(stream, feed, watcher)
+    assert victim.process.stop() == 0, victim.process.tail()
+    verdict = verify(stream, range(count))
+    report.found(verdict, *(f"{KILL} {step}" for step in STEPS))
+    verdict.assert_sound()
+
+
+def test_one_of_three_workers_killed_at_every_step(make_stream: MakeStream, report: Report) -> None:
+    stream = make_stream(PARTITIONS)
+    with watching(stream) as watcher, fed(stream, watcher) as feed:
+        workers = [Stepped(stream, pace()) for _ in range(3)]
+        watcher.wait_for(1, PATIENCE_S)
+        for turn, (number, step) in enumerate(rounds(STEPS if FULL else STEPS[::3])):
+            kill_at(workers[turn % 3], step, 1 + number % 3)
+            since, lagging = time.monotonic(), watcher.lagging(feed.produced)
+            workers[turn % 3] = Stepped(stream, pace())
+            report.tried(f"{KILL} {step}", recovery_s=recover(watcher, since, lagging, step))
+        count = catch_up(stream, feed, watcher)
+    assert [worker.process.stop() for worker in workers] == [0, 0, 0]
+    verdict = verify(stream, range(count))
+    report.found(verdict, *(f"{KILL} {step}" for step in STEPS))
+    verdict.assert_sound()
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_kills_joins_and_leaves_at_any_moment(make_stream: MakeStream, report: Report, protocol: str) -> None:
+    kill, join, leave = f"{KILL} at any moment", "a worker joins", "a worker leaves (SIGTERM)"
+    chance = random.Random(protocol)
+    stream = make_stream(PARTITIONS)
+    with watching(stream) as watcher, fed(stream, watcher) as feed:
+        fleet = Fleet(stream, 3, pace(protocol))
+        watcher.wait_for(1, PATIENCE_S)
+        kills = 0
+        while kills < scale(quick=3, full=50):
+            watcher.wait_for(watcher.answered + chance.randint(1, PER_SECOND), PATIENCE_S)
+            since, lagging = time.monotonic(), watcher.lagging(feed.produced)
+            # Now and then several at once: the whole fleet, too.
+            for _ in range(chance.choice([1, 1, 1, 2, 3])):
+                fleet.kill(chance.randrange(3))
+                kills += 1
+                report.tried(kill)
+            report.tried(kill, 0, recovery_s=recover(watcher, since, lagging, kill))
+            if kills % 4 == 0 or not FULL:
+                since, lagging = time.monotonic(), watcher.lagging(feed.produced)
+                fleet.join()
+                report.tried(join, recovery_s=recover(watcher, since, lagging, join))
+                since, lagging = time.monotonic(), watcher.lagging(feed.produced)
+                assert fleet.leave(chance.randrange(3)) == 0
+                report.tried(leave, recovery_s=recover(watcher, since, lagging, leave))
+        wait_until(lambda: feed.total >= scale(quick=0, full=10_000), 10 * PATIENCE_S, lambda: f"{feed.total} texts")
+        count = catch_up(stream, feed, watcher)
+    assert fleet.stop() == [0, 0, 0]
+    assert set(fleet.deaths) == {-signal.SIGKILL}
+    verdict = verify(stream, range(count))
+    report.found(verdict, kill, join, leave)
+    verdict.assert_sound()
+
+
+def test_at_least_once_loses_nothing_and_repeats_itself_alike(make_stream: MakeStream, report: Report) -> None:
+    kill = f"{KILL}, at_least_once"
+    stream = make_stream(PARTITIONS)
+    with watching(stream, repeats_allowed=True) as watcher, fed(stream, watcher) as feed:
+        victim = Stepped(stream, pace(delivery="at_least_once"))
+        watcher.wait_for(1, PATIENCE_S)
+        for number in range(scale(quick=1, full=10)):
+            kill_at(victim, ("between_produces", "mid_forward")[number % 2], 3)
+            since, lagging = time.monotonic(), watcher.lagging(feed.produced)
+            victim = Stepped(stream, pace(delivery="at_least_once"))
+            report.tried(kill, recovery_s=recover(watcher, since, lagging, kill))
+        count = catch_up(stream, feed, watcher)
+    assert victim.process.stop() == 0, victim.process.tail()
+    verdict = verify(stream, range(count), repeats_allowed=True)
+    report.found(verdict, kill)
+    verdict.assert_sound()
+
+
+def test_the_bundled_model_killed(make_stream: MakeStream, report: Report) -> None:
+    kill, count = f"{KILL}, bundled model", scale(quick=200, full=600)
+    stream = make_stream(PARTITIONS)
+    stream.produce(
+        ({"id": number, "text": f"Ann saw number {number} in Oslo"} for number in range(count)), partitions=PARTITIONS
+    )
+    settings = pace(batch_tokens=128, threads=1)
+    with watching(stream) as watcher:
+        workers = [stream.start(settings, REAL_WORKER) for _ in range(2)]
+        for number in range(scale(quick=1, full=3)):
+            workers[-2].wait_for("published", times=2, timeout_s=2 * PATIENCE_S)
+            workers[-2].kill()
+            report.tried(kill)
+            if number + 1 < scale(quick=1, full=3):
+                workers.append(stream.start(settings, REAL_WORKER))
+        assert watcher.answered < count
+        watcher.wait_for(count, 5 * PATIENCE_S)
+        stream.wait_until_done()
+    assert workers[-1].stop() == 0, workers[-1].tail()
+    verdict = verify(stream, range(count))
+    report.found(verdict, kill)
+    verdict.assert_sound()
