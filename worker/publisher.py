@@ -115,6 +115,8 @@ def new_publisher(settings: Settings, topics: Topics, *, run: str) -> Publisher:
         "batch.size": min(*limits, 1_000_000),
         # Polling waits for the delivery reports: not for as long as the group would wait for the polling.
         "message.timeout.ms": settings.transaction_timeout_ms if exactly_once else 60_000,
+        # A producer that bootstraps anew forgets its transaction's coordinator, and its calls wait for ever (seen).
+        "metadata.recovery.strategy": "none",
         **settings.producer_properties,
         "message.max.bytes": min(max(*limits, 1_000), 1_000_000_000),
         "enable.idempotence": True,

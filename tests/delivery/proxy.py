@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import struct
 import threading
+import time
 from collections import Counter
 from collections.abc import Coroutine
 from dataclasses import dataclass
@@ -58,6 +59,7 @@ class Rule:
         times: how often it strikes at most.
         client: strike this `client.id` alone.
         struck: how often it has.
+        struck_at: when it last did, in seconds of the monotonic clock.
     """
 
     api: Api
@@ -66,11 +68,13 @@ class Rule:
     seconds: float = 0.0
     client: str | None = None
     struck: int = 0
+    struck_at: float = 0.0
 
     def strikes(self, key: int, client: str | None) -> bool:
         """Return whether it strikes a request, and count that."""
         if key != self.api or self.struck >= self.times or self.client not in (None, client):
             return False
+        self.struck_at = time.monotonic()
         self.struck += 1
         return True
 
