@@ -199,8 +199,9 @@ class ExactlyOnce:
             self._settled = False
 
     def _rebuild(self) -> None:
-        # It keeps its id, so that init_transactions settles what the dead one left open.
-        self._producer.close()
+        # It keeps its id, so that init_transactions settles what the dead one left open. That one isn't closed: it
+        # would first abort its transaction, and wait for that for as long as the broker is away.
+        self._producer.purge(blocking=False)
         self._producer = new_client(Producer, self._properties)
         self._until_done(self._producer.init_transactions)
         self._settled = True
