@@ -46,6 +46,7 @@ class Transactions:
     """
 
     def __init__(self, settings: Settings, target: Topic, *, name: str) -> None:
+        self._timeout_ms = settings.transaction_timeout_ms
         self._patience_s = settings.transaction_timeout_ms / 1000 + MARGIN_S
         self._target = target
         properties = client_properties(settings) | {
@@ -162,7 +163,10 @@ class Transactions:
 
     def _said(self, outcome: str, failure: KafkaException) -> str:
         if failure.args[0].code() in FENCED:
-            return f"{outcome}: another command of the same group was started meanwhile, or the transaction timed out"
+            return (
+                f"{outcome}: another command of the same group was started meanwhile, "
+                f"or it took longer than transaction_timeout_ms ({self._timeout_ms})"
+            )
         return f"{outcome} to {self._target.name}: {_reason(failure)}"
 
 
