@@ -46,11 +46,14 @@ class Fleet:
 
     def leave(self, place: int) -> int:
         """Have one less, by SIGTERM; returns its exit code."""
-        return self.workers.pop(place).stop()
+        worker = self.workers.pop(place)
+        worker.wait_for("worker_started")  # before, the signal would end the interpreter that starts
+        return worker.stop()
 
     def stop(self) -> list[int]:
         """Send SIGTERM to all; returns their exit codes."""
         for worker in self.workers:
+            worker.wait_for("worker_started")
             worker.send(signal.SIGTERM)
         wait_until(lambda: not any(worker.running for worker in self.workers), 60, self._logs)
         return [worker.returncode or 0 for worker in self.workers]

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 
 from tests.delivery.answers import Ledger, read_answer
 from tests.end_to_end.conftest import Stream
@@ -139,7 +139,7 @@ class Watcher:
             topics = (self._stream.entities, self._stream.dead_letters)
             consumer.assign(
                 [
-                    TopicPartition(topic, partition, OFFSET_BEGINNING)
+                    TopicPartition(topic, partition, 0)
                     for topic in topics
                     for partition in partitions_of(self._stream.bootstrap, topic)
                 ]

@@ -7,7 +7,6 @@ import time
 from dataclasses import dataclass
 
 from confluent_kafka import (
-    OFFSET_BEGINNING,
     Consumer,
     IsolationLevel,
     KafkaError,
@@ -74,7 +73,8 @@ def read_topic(
         TimeoutError: the ends were not reached in time; says which partitions are missing.
         KafkaException: anything else that the client reports.
     """
-    waiting = set(partitions_of(bootstrap, topic))
+    starts = _start_offsets(bootstrap, topic)
+    waiting = set(starts)
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -89,7 +89,8 @@ def read_topic(
     messages: list[Message] = []
     deadline = time.monotonic() + timeout_s
     try:
-        consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in waiting])
+        # By number: asked for the beginning the client looks it up half a second later, once it knows the leader.
+        consumer.assign([TopicPartition(topic, partition, offset) for partition, offset in starts.items()])
         while waiting:
             if time.monotonic() > deadline:
                 raise TimeoutError(
@@ -174,6 +175,13 @@ def group(bootstrap: str, name: str) -> Group:
             for member in described.members
         ),
     )
+
+
+def _start_offsets(bootstrap: str, topic: str) -> dict[int, int]:
+    partitions = [TopicPartition(topic, partition) for partition in partitions_of(bootstrap, topic)]
+    earliest = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+    answers = _admin(bootstrap).list_offsets(dict.fromkeys(partitions, earliest), request_timeout=REQUEST_S)
+    return {partition.partition: answer.result(REQUEST_S).offset for partition, answer in answers.items()}
 
 
 @functools.cache
