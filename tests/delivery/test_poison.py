@@ -39,15 +39,15 @@ PLACES = (
 """First, in the middle, last, and three next to each other."""
 
 
-def produce(stream: Stream, poison: Mapping[Source, str]) -> None:
+def produce(stream: Stream, poison: Mapping[Source, str], partitions: int = PARTITIONS) -> None:
     """Produce `LENGTH` texts to each partition; those at the places given hold a word that breaks something."""
-    places = [Source(number % PARTITIONS, number // PARTITIONS) for number in range(PARTITIONS * LENGTH)]
+    places = [Source(number % partitions, number // partitions) for number in range(partitions * LENGTH)]
     stream.produce(
         (
             {"id": number, "text": f"Ann saw number {number} in Oslo {poison.get(place, '')}"}
             for number, place in enumerate(places)
         ),
-        partitions=PARTITIONS,
+        partitions=partitions,
     )
 
 
@@ -85,11 +85,12 @@ def test_just_the_texts_that_break_the_engine_are_set_aside(
 
 def test_deaths_that_no_text_is_to_blame_for_set_nothing_aside(make_stream: MakeStream, report: Report) -> None:
     fault = f"{KILL} of the same innocent texts, again and again"
-    stream = make_stream(PARTITIONS)
-    produce(stream, {})
+    # One partition, so that it is the same texts every time.
+    stream = make_stream(1)
+    produce(stream, {}, partitions=1)
     settings = pace(instance_id="pod", FORWARD_SECONDS=0.1)
-    # Among others; alone in the process, after a harmless text; and from then on while it runs alone in a child process,
-    # whose parent is killed.
+    # While they run together; while one runs alone, after a harmless text; from then on while one runs alone in a
+    # child process, whose parent is killed.
     deaths = [Order("SIGKILL", "mid_forward"), Order("SIGKILL", "mid_forward", 2), Order("SIGKILL", MID_TRIAL)]
     with watching(stream) as watcher:
         for number in range(10):
@@ -99,9 +100,9 @@ def test_deaths_that_no_text_is_to_blame_for_set_nothing_aside(make_stream: Make
             report.tried(fault)
         assert watcher.answered == 0, "they were not the same texts each time"
         last = Stepped(stream, pace(instance_id="pod")).process
-        watcher.wait_for(PARTITIONS * LENGTH, PATIENCE_S)
+        watcher.wait_for(LENGTH, PATIENCE_S)
         stream.wait_until_done()
     assert last.stop() == 0, last.tail()
-    verdict = verify(stream, range(PARTITIONS * LENGTH))
+    verdict = verify(stream, range(LENGTH))
     report.found(verdict, fault)
     verdict.assert_sound()
