@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import structlog
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
@@ -20,13 +20,11 @@ from worker.clients import client_properties, new_client
 from worker.commits import Commit, read_commits, write_commits
 from worker.config import Settings
 from worker.isolation import Suspicion
-from worker.records import Headers, Partition, Record
+from worker.messages import headers_of, known
+from worker.records import Partition, Record
 from worker.starts import find_starts, skip_gone
 
 log = structlog.get_logger()
-
-Value = TypeVar("Value")
-
 
 class ConsumerError(Exception):
     """Consuming can't go on; the message says why and what to do."""
@@ -178,10 +176,10 @@ class TextConsumer:
         if epoch is None:
             return None
         kind, timestamp = message.timestamp()
-        headers = _headers(message)
+        headers = headers_of(message)
         return Record(
             partition=partition,
-            offset=_known(message.offset()),
+            offset=known(message.offset()),
             epoch=epoch,
             timestamp=timestamp if kind else None,
             key=message.key(),
@@ -273,19 +271,4 @@ def consumer_properties(settings: Settings) -> dict[str, Any]:
 
 
 def _partition_of(message: Message[bytes, bytes]) -> Partition:
-    return Partition(_known(message.topic()), _known(message.partition()))
-
-
-def _known(value: Value | None) -> Value:
-    # A message without an error always has a topic, a partition and an offset.
-    assert value is not None
-    return value
-
-
-def _headers(message: Message[bytes, bytes]) -> Headers | None:
-    try:
-        headers = message.headers() or []
-    except (SystemError, UnicodeDecodeError):
-        return None  # seen where a header's name is not UTF-8: the client fails to make a string of it
-    pairs = headers.items() if isinstance(headers, dict) else headers
-    return tuple((name, value.encode() if isinstance(value, str) else value) for name, value in pairs)
+    return Partition(known(message.topic()), known(message.partition()))

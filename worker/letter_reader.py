@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
@@ -12,8 +12,7 @@ from schemas.unreadable import Unreadable
 from worker.clients import new_reader
 from worker.config import Settings
 from worker.dead_letters import Content, Letter, NoLetter, Place, read_letter
-
-Value = TypeVar("Value")
+from worker.messages import headers_of, known
 
 POLL_S = 0.2
 TIMEOUT_S = 10.0
@@ -100,22 +99,6 @@ def record_at(reader: Consumer, topic: str, place: Place) -> Message[bytes, byte
     reader.assign([TopicPartition(topic, *place)])
     message = _next(reader)
     return message if message is not None and message.offset() == place.offset else None
-
-
-def headers_of(message: Message[bytes, bytes]) -> tuple[tuple[str, bytes | None], ...] | None:
-    """Return a record's headers; None where the client can't give them: a name among them is not UTF-8."""
-    try:
-        headers = message.headers() or []
-    except (SystemError, UnicodeDecodeError):
-        return None
-    pairs = headers.items() if isinstance(headers, dict) else headers
-    return tuple((name, value.encode() if isinstance(value, str) else value) for name, value in pairs)
-
-
-def known(value: Value | None) -> Value:
-    """Return what a message without an error always has."""
-    assert value is not None
-    return value
 
 
 def _next(reader: Consumer) -> Message[bytes, bytes] | None:

@@ -15,7 +15,8 @@ from schemas.events import event_id
 from worker.config import ConfigError, Settings
 from worker.dead_letters import ALL, LOST_HEADERS, Choice, Content, Letter, NoLetter, Place, replayed, replays
 from worker.highlight import printable
-from worker.letter_reader import Span, headers_of, known, letter_at, read_letters, record_at
+from worker.letter_reader import Span, letter_at, read_letters, record_at
+from worker.messages import headers_of, known
 from worker.records import OutgoingMessage
 from worker.topics import Topic, retention_ms
 
