@@ -26,6 +26,7 @@ from worker.starts import find_starts, skip_gone
 
 log = structlog.get_logger()
 
+
 class ConsumerError(Exception):
     """Consuming can't go on; the message says why and what to do."""
 

@@ -1,5 +1,7 @@
 """What a Kafka message says, past the gaps in what its client says of it."""
 
+from __future__ import annotations
+
 from typing import TypeVar
 
 from confluent_kafka import Message
