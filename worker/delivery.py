@@ -102,6 +102,16 @@ class Delivery:
         return [written.answer for queue in queues for batch in queue for written in batch.answers]
 
     @property
+    def in_turn(self) -> int:
+        """Micro-batches that wait for their turn, and not for a partition in trouble."""
+        return len(self._queue)
+
+    @property
+    def stuck(self) -> list[Answer]:
+        """The answers that wait for a partition in trouble."""
+        return [written.answer for queue in self._troubled.values() for batch in queue for written in batch.answers]
+
+    @property
     def troubled(self) -> Collection[Partition]:
         """The partitions whose answers failed repeatedly: each is tried alone until it works again."""
         return self._troubled.keys()

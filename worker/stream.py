@@ -194,7 +194,10 @@ class Stream:
 
     def paused(self, now: float) -> frozenset[Partition]:
         """Return the partitions of which no more are to be taken now."""
-        if self._backpressure.paused(len(self), self.size) or self._breaker.is_open(now):
+        # What is stuck is bounded, as no more of its partitions is taken; counted, it would in time pause all others.
+        stuck = self._delivery.stuck
+        records, size = len(self) - len(stuck), self.size - sum(answer.task.size for answer in stuck)
+        if self._backpressure.paused(records, size) or self._breaker.is_open(now):
             return frozenset(self._assignment)
         return frozenset(self._delivery.troubled)
 
@@ -487,7 +490,7 @@ class Stream:
         return record.offset < self._assignment.reach(record.partition)
 
     def _close(self, now: float, *, idle: bool, draining: bool) -> Forward | None:
-        if len(self._running) >= CLOSED_AHEAD or self.in_flight >= IN_FLIGHT:
+        if len(self._running) >= CLOSED_AHEAD or len(self._running) + self._delivery.in_turn >= IN_FLIGHT:
             return None
         batch = self._batcher.close(now, idle=idle, draining=draining, full_only=bool(self._running))
         if batch is None:
