@@ -18,6 +18,8 @@ class Kind(StrEnum):
     FLAKY = "flaky"
 
 
+MOST_BYTES = 20
+"""Of a record."""
 KILLERS = frozenset({Kind.KILLS_PREPARE, Kind.KILLS_FORWARD, Kind.KILLS_BOTH})
 
 
@@ -91,7 +93,7 @@ def new_plan(rng: random.Random) -> Plan:
     partitions = rng.randint(2, 3) if trouble_alone else rng.randint(1, 3)
     rates = _only_trouble() if trouble_alone else _rates(rng)
     children = rng.random() < 0.75
-    kinds = _kinds(rng, killers=not trouble_alone)
+    kinds = _kinds(rng, quick=trouble_alone)
     gap = rng.choice((1, 1, 4, 20))
     refusing = rng.choice((0.0, 0.0, 0.2))
     sizes = [rng.randint(3, 16) for _ in range(partitions)]
@@ -104,7 +106,7 @@ def new_plan(rng: random.Random) -> Plan:
         faults_s=25.0 if trouble_alone else rng.uniform(5, 25),
         trouble_alone=trouble_alone,
         budget_tokens=rng.choice((16, 32, 64)),
-        buffer_records=rng.choice((2, 8, 40)),
+        buffer_records=rng.choice((2, 8, 40, 400)),
         buffer_bytes=rng.choice((40, 1000)),
         take_records=rng.choice((1, 5, 20)),
         trials=rng.choice((1, 2, 3, 3)),
@@ -141,9 +143,12 @@ def _only_trouble() -> Rates:
     return Rates(0, 0, 0, 0, 0, 0.2, 0, 0, 0, 0, 0, 0, 0)
 
 
-def _kinds(rng: random.Random, *, killers: bool) -> dict[Kind, int]:
-    weights = {Kind.PLAIN: 20, Kind.TOMBSTONE: 1, Kind.RAISES: rng.choice((0, 1, 6)), Kind.SLOW: rng.choice((0, 0, 2))}
-    if killers and rng.random() < 0.6:
+def _kinds(rng: random.Random, *, quick: bool) -> dict[Kind, int]:
+    weights = {Kind.PLAIN: 20, Kind.TOMBSTONE: 1, Kind.RAISES: rng.choice((0, 1, 6))}
+    if quick:
+        return weights
+    weights[Kind.SLOW] = rng.choice((0, 0, 2))
+    if rng.random() < 0.6:
         weights[rng.choice((Kind.KILLS_PREPARE, Kind.KILLS_FORWARD))] = rng.choice((1, 3))
         weights[Kind.FLAKY] = rng.choice((0, 0, 1))
         weights[Kind.KILLS_BOTH] = rng.choice((0, 0, 0, 0, 1))
@@ -155,9 +160,12 @@ def _log(
 ) -> list[Entry]:
     offset = 0
     log = []
-    for kind in rng.choices(list(kinds), list(kinds.values()), k=size):
+    # Texts that grow shorten how far a worker may reach ahead.
+    growing = rng.random() < 0.3
+    for index, kind in enumerate(rng.choices(list(kinds), list(kinds.values()), k=size)):
+        tokens = 1 if growing and index < size / 2 else rng.randint(1, 20)
         offset += rng.randint(0, gap)
         refusals = rng.randint(1, 2) if rng.random() < refusing else 0
-        log.append(Entry(partition, offset, kind, rng.randint(1, 20), rng.randint(1, 20), refusals))
+        log.append(Entry(partition, offset, kind, tokens, rng.randint(1, MOST_BYTES), refusals))
         offset += 1
     return log

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from packing import Result
 from tests.simulation.cluster import Member, RefusedByGroupError, Transaction, UnstableError
-from tests.simulation.plan import Entry, Kind
+from tests.simulation.plan import MOST_BYTES, Entry, Kind
 from worker import checkpoint
 from worker.answers import Written
 from worker.assignment import Assignment
@@ -97,7 +97,6 @@ class Process:
         self._running: _Job | None = None
         self._done: deque[Callable[[], None]] = deque()
         self._child = False
-        self._fresh = False
         self._unsettled: Transaction | None = None
         self._leave_by = float("inf")
         self._clean = True
@@ -122,8 +121,8 @@ class Process:
         while not self._drained():
             paused = frozenset(self._assignment) if self.stop else stream.paused(sim.now)
             records = yield from self._take(paused)
-            self._check_memory(len(records))
             stream.take(records)
+            self._check_memory()
             self._collect()
             while action := stream.next(sim.now, idle=not records, draining=self.stop):
                 yield from self._perform(action)
@@ -134,17 +133,22 @@ class Process:
         self._leave_by = min(self._leave_by, self._sim.now + self._sim.plan.drain_s)
         return self.stream.idle or self._sim.now >= self._leave_by
 
-    def _check_memory(self, taken: int) -> None:
-        plan = self._sim.plan
-        full = len(self.stream) >= plan.buffer_records or self.stream.size >= plan.buffer_bytes
-        # What was assigned after the worker last said what pauses is read once.
-        self._ledger.expect(not (taken and full) or self._fresh, "taken though full", self.name, len(self.stream))
+    def _check_memory(self) -> None:
+        """Check that no more is held than may be, twice: what is stuck may come on top of what fills the buffer.
+
+        A take may go beyond by what it takes, and so may each partition that is assigned in it.
+        """
+        plan, partitions = self._sim.plan, len(self._cluster.logs)
+        takes = 1 + partitions
+        most = 2 * (plan.buffer_records + takes * plan.take_records)
+        self._ledger.expect(len(self.stream) < most, "too many records in hand", self.name, len(self.stream))
+        most = 2 * (plan.buffer_bytes + takes * plan.take_records * MOST_BYTES)
+        self._ledger.expect(self.stream.size < most, "too many bytes in hand", self.name, self.stream.size)
 
     def _take(self, paused: Collection[Partition]) -> Generator[float, None, list[Record]]:
         cluster = self._cluster
         busy = self.stream.in_flight or self._done or self.stop
         yield self._some(BUSY_S if busy else IDLE_S)
-        self._fresh = False
         if cluster.down:
             return []
         if self.member not in cluster.members:
@@ -158,7 +162,6 @@ class Process:
             cluster.release(self.member, revoked)
         for partition in cluster.given(self.member):
             yield from self._start(partition)
-            self._fresh = True
         return self._fetch(paused)
 
     def _fetch(self, paused: Collection[Partition]) -> list[Record]:

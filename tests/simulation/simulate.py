@@ -12,10 +12,13 @@ from tests.simulation.cluster import Cluster, Transaction
 from tests.simulation.ledger import Ledger
 from tests.simulation.plan import Rates, new_plan
 from tests.simulation.process import Process, ProcessDiedError, Steps
+from worker.records import Partition
 
 STEPS = 60_000
 DRAIN_S = 400.0
 """Within which all must be done once the faults have ended."""
+HELD_UP_S = 12.0
+"""How long a partition may wait for its next answer while the output of another fails: for a few tries of that."""
 SESSION_S = 1.5
 RESTART_S = 1.0
 NONE = Rates(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
@@ -43,6 +46,7 @@ class Simulation:
         self._agenda: list[tuple[float, float, Steps, Process | None]] = []
         self._processes: list[Process] = []
         self._started = 0
+        self._moved: dict[Partition, tuple[int, float]] = {}
 
     def run(self) -> None:
         """Run to the end.
@@ -90,7 +94,21 @@ class Simulation:
     # What happens by itself
 
     def _finished(self) -> bool:
+        if self.plan.trouble_alone:
+            self._check_trouble()
         return self.ledger.complete and not self.cluster.open
+
+    def _check_trouble(self) -> None:
+        """Check that the trouble of one output partition holds up no other for long."""
+        for partition, log in self.cluster.logs.items():
+            there = log[: self.cluster.produced[partition]]
+            waiting = [entry for entry in there if not self.ledger.answered(partition, entry.offset)]
+            if not waiting or partition in self.cluster.failing:
+                self._moved[partition] = (-1, self.now)
+            elif self._moved.get(partition, (-1, 0.0))[0] != waiting[0].offset:
+                self._moved[partition] = (waiting[0].offset, self.now)
+            held_up = self.now - self._moved[partition][1]
+            self.ledger.expect(held_up < HELD_UP_S, "held up by the trouble of another", partition, waiting)
 
     def _start_worker(self) -> None:
         self._started += 1
