@@ -20,7 +20,6 @@ class _Share:
     Attributes:
         base: the committed offset, as last known.
         position: the offset that may be admitted next.
-        touched: the offset after the last record that was touched, that is tokenised or run.
         written: the checkpoint of the last commit under this epoch; None before the first.
         settled: no commit is under way whose outcome isn't known.
     """
@@ -28,7 +27,6 @@ class _Share:
     epoch: int
     base: int
     position: int
-    touched: int
     suspicion: Suspicion | None
     written: Checkpoint | None = None
     settled: bool = True
@@ -59,7 +57,7 @@ class Assignment:
         No record of it may be touched before a commit has said so: see `reach`.
         """
         self._epochs += 1
-        self._held[partition] = _Share(self._epochs, base, base, base, suspicion)
+        self._held[partition] = _Share(self._epochs, base, base, suspicion)
         self._rewinds.pop(partition, None)
         return self._epochs
 
@@ -119,11 +117,6 @@ class Assignment:
         """Return the checkpoint of the last commit under the present epoch."""
         return self._held[partition].written
 
-    def touch(self, partition: Partition, offset: int) -> None:
-        """Note that a record below the reach is touched from now on."""
-        share = self._held[partition]
-        share.touched = max(share.touched, offset + 1)
-
     def suspicion(self, partition: Partition) -> Suspicion | None:
         """Return what is held against the next records of a held partition."""
         share = self._held.get(partition)
@@ -176,4 +169,5 @@ class Assignment:
         if suspicion and base < suspicion.until:
             trials = suspicion.trials if base == share.base else 0
             return Checkpoint(self._run, batch, clean, suspicion.until, suspicion.deaths, trials)
-        return Checkpoint(self._run, batch, clean, max(until, share.touched))
+        # The reach never shrinks: records up to it may be touched already, or will be if this commit succeeds unseen.
+        return Checkpoint(self._run, batch, clean, until if clean else max(until, self.reach(partition)))

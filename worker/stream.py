@@ -9,27 +9,28 @@ below the reach of its partition, which the last commit's checkpoint names: so w
 unclean end knows which records can have been in hand. These are suspect, and run one by one (see `isolation.py`).
 """
 
-import math
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from dataclasses import dataclass
 
 import structlog
 
+from worker.actions import Action, Ask, Canary, Forward, Prepare, Publish, Read, Trial
 from worker.answers import Written
 from worker.assignment import Assignment
 from worker.backpressure import Backpressure
-from worker.batcher import MicroBatch, MicroBatcher
+from worker.batcher import MicroBatcher
 from worker.breaker import Breaker
 from worker.checkpoint import Checkpoint
-from worker.delivery import Ask, Delivery, Publish
+from worker.delivery import Delivery
 from worker.forecast import ForwardTimes
 from worker.forward import Answer
 from worker.intake import Intake
 from worker.isolation import Suspicion
+from worker.reach import Reach
 from worker.records import Partition, Record
 from worker.tasks import Failure, Task
+from worker.trials import Trials
 
 log = structlog.get_logger()
 
@@ -42,54 +43,7 @@ PREPARED_BUDGETS = 2
 PREPARE_RECORDS = 256
 PREPARE_BYTES = 500_000
 """What is made ready at once, at about a megabyte a second: a finished forward waits for no more than that."""
-REACH_RECORDS = 32
-"""The least reach of a partition beyond its committed offset."""
 MARK_PAUSE_S = 0.2
-
-
-@dataclass(frozen=True, slots=True)
-class Prepare:
-    """Tokenise records."""
-
-    records: Sequence[Record]
-
-
-@dataclass(frozen=True, slots=True)
-class Forward:
-    """Run a forward over a micro-batch."""
-
-    batch: MicroBatch[Task]
-
-
-@dataclass(frozen=True, slots=True)
-class Canary:
-    """Run a text known to be harmless, in a child process or in this one, to see whether the model is sound."""
-
-    in_child: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """Run one suspect record, alone."""
-
-    record: Record
-    in_child: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
-    """Read an assigned partition from this offset on; what was read of it before is void.
-
-    Attributes:
-        anew: a new epoch begins: nothing that is in hand may be published any more.
-    """
-
-    partition: Partition
-    offset: int
-    anew: bool
-
-
-Action: TypeAlias = Prepare | Forward | Canary | Trial | Publish | Ask | Read
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,19 +100,16 @@ class Stream:
         self._batcher = batcher
         self._times = times
         self._breaker = breaker
-        self._limits = limits
         self._budget_tokens = budget_tokens
         self._intake = Intake()
         self._delivery = Delivery(assignment, write, self._stamp)
         self._backpressure = Backpressure(limits.buffer_records, limits.buffer_bytes)
         self._running: deque[_Running] = deque()
         self._rereads: dict[Partition, int] = {}
-        self._sound: set[bool] = set()
-        self._children = limits.children
-        self._tokens_each = 0.0
+        self._trials = Trials(assignment, limits.trials, children=limits.children)
+        self._reach = Reach(budget_tokens, limits.buffer_records)
         self._marking: Publish | None = None
         self._mark_due = 0.0
-        self._counted: tuple[Partition, int | None, int] | None = None
         self.batches = 0
 
     # What is asked
@@ -256,46 +207,31 @@ class Stream:
         self._running.popleft()
         self._times.observe(tokens, seconds)
         if answers:
-            each = tokens / len(answers)
-            self._tokens_each = 0.8 * self._tokens_each + 0.2 * each if self._tokens_each else each
+            self._reach.observe(tokens, len(answers))
         self._answered(answers, now)
 
     def tried(self, record: Record, answer: Answer | None, now: float) -> None:
         """Add the answer of a `Trial`; None where the child process died."""
         self._running.popleft()
-        partition = record.partition
         if answer is None:
-            self._sound.discard(True)
-        if not self._assignment.holds(partition, record.epoch):
-            return
-        if answer is not None:
+            self._trials.died(record)
+        elif self._assignment.holds(record.partition, record.epoch):
             # What waits of the partition may have been dropped meanwhile, as it is being given up.
-            if self._intake.head(partition) == record:
-                self._intake.pop(partition)
+            if self._intake.head(record.partition) == record:
+                self._intake.pop(record.partition)
             self._answered([answer], now)
-            return
-        suspicion = self._assignment.suspicion(partition)
-        assert suspicion is not None
-        self._counted = None
-        if not suspicion.counts_beforehand:
-            self._assignment.count_trials(partition, suspicion.trials + 1)
 
     def sound(self, in_child: bool, found: bool) -> None:
-        """Note that the model is sound; `found` is False where no child process can be had."""
+        """Note that the `Canary` lived; `found` is False where no child process can be had."""
         self._running.popleft()
-        if found:
-            self._sound.add(in_child)
-        else:
-            self._children = False
+        self._trials.found(in_child, sound=found)
 
     def published(self, now: float) -> list[Answer]:
         """Note that a `Publish` is committed; returns the answers that it published."""
         if self._marking:
             for partition, stamp in self._marking.stamps.items():
                 self._assignment.settle(partition, self._marking.ends[partition], stamp)
-                if (suspicion := self._assignment.suspicion(partition)) and stamp.trials > suspicion.trials:
-                    self._assignment.count_trials(partition, stamp.trials)
-                    self._counted = (partition, self._assignment.epoch(partition), self._marking.ends[partition])
+            self._trials.marked(self._marking.stamps)
             self._marking = None
             return []
         return self._done(self._delivery.committed(), now)
@@ -346,24 +282,19 @@ class Stream:
             return self._close(now, idle=idle, draining=True)
         if (suspect := self._suspect()) is not None:
             return self._isolate(suspect, now)
-        self._sound.clear()
+        self._trials.over()
         return self._open(now) or self._prepare() or self._close(now, idle=idle, draining=False)
 
     def clean_stamps(self, partitions: Collection[Partition]) -> dict[Partition, tuple[int, Checkpoint]]:
         """Return what to commit when these partitions are left in good order: offset and checkpoint.
 
-        A partition with a commit whose outcome isn't known is left out. A trial that was counted beforehand and that
-        nothing died in is not counted: however often workers come and go, it costs no record.
+        A partition with a commit whose outcome isn't known is left out.
         """
-        stamps: dict[Partition, tuple[int, Checkpoint]] = {}
-        for partition in partitions:
-            if (base := self._assignment.settled_base(partition)) is None:
-                continue
-            stamp = self._assignment.stamp(partition, base, base, self.batches, clean=True)
-            if self._counted == (partition, self._assignment.epoch(partition), base):
-                stamp = replace(stamp, trials=stamp.trials - 1)
-            stamps[partition] = base, stamp
-        return stamps
+        bases = {part: base for part in partitions if (base := self._assignment.settled_base(part)) is not None}
+        return {
+            part: (base, self._trials.left(part, self._assignment.stamp(part, base, base, self.batches, clean=True)))
+            for part, base in bases.items()
+        }
 
     # Inside
 
@@ -384,15 +315,8 @@ class Stream:
         running = any(not job.partitions.isdisjoint(partitions) for job in self._running)
         return running or self._delivery.touches(partitions)
 
-    def _ahead(self) -> int:
-        """Return how many records of a partition may be in hand: what fills the forwards that may be under way."""
-        if not self._tokens_each:
-            return REACH_RECORDS
-        filled = math.ceil((IN_FLIGHT + PREPARED_BUDGETS) * self._budget_tokens / self._tokens_each)
-        return min(max(filled, REACH_RECORDS), max(self._limits.buffer_records, REACH_RECORDS))
-
     def _stamp(self, partition: Partition, base: int) -> Checkpoint:
-        return self._assignment.stamp(partition, base, base + self._ahead(), self.batches)
+        return self._assignment.stamp(partition, base, base + self._reach.ahead, self.batches)
 
     def _leave_troubled(self) -> None:
         """Let go of what only waits of troubled partitions, to be read again: it would fill the buffer of all."""
@@ -425,34 +349,20 @@ class Stream:
             return self._close(now, idle=True, draining=True)
         record = self._intake.head(partition)
         suspicion = self._assignment.suspicion(partition)
-        base = self._assignment.settled_base(partition)
         assert record is not None
         assert suspicion is not None
-        if base is None or self._delivery.touches([partition]):
+        if self._assignment.settled_base(partition) is None or self._delivery.touches([partition]):
             return None
-        if suspicion.trials >= self._limits.trials and self._counted != (partition, record.epoch, base):
-            reason = f"{suspicion.trials} times a process died while this record ran alone"
-            failure = Failure("crash", "ProcessDied", reason, attempts=suspicion.trials)
+        if failure := self._trials.given_up(record):
             self._intake.pop(partition)
             self._answered([Answer(Task(record), failure)], now)
             return self.deliver(now)
-        in_child = suspicion.in_child and self._children
-        if in_child not in self._sound:
+        in_child = self._trials.in_child(suspicion)
+        if self._trials.needs_canary(in_child):
             self._running.append(_Running(frozenset(), 0, 0))
             return Canary(in_child)
-        return self._try(record, suspicion, base, now, in_child=in_child)
-
-    def _try(self, record: Record, suspicion: Suspicion, base: int, now: float, *, in_child: bool) -> Action | None:
-        """Return the trial of a record, or first the commit that tells the next owner of it."""
-        partition = record.partition
-        beforehand = suspicion.counts_beforehand or not in_child
-        key = (partition, record.epoch, base)
-        stamp = self._assignment.stamp(partition, base, suspicion.until, self.batches)
-        if beforehand and self._counted != key:
-            stamp = replace(stamp, trials=stamp.trials + 1)
-        written = self._assignment.written(partition)
-        if written is None or replace(stamp, batch=written.batch) != written:
-            return self._mark({partition: (base, stamp)}, now)
+        if mark := self._trials.mark(partition, self.batches):
+            return self._mark({partition: mark}, now)
         # It stays at the head of the intake, and is counted there.
         self._running.append(_Running(frozenset([partition]), 0, 0))
         return Trial(record, in_child)
@@ -465,7 +375,7 @@ class Stream:
             base = self._assignment.settled_base(partition)
             touched = self._batcher.holds(partition) or self._is_in_flight([partition])
             if base is not None and head.offset >= self._assignment.reach(partition) and not touched:
-                until = head.offset + self._ahead()
+                until = head.offset + self._reach.ahead
                 wanted[partition] = base, self._assignment.stamp(partition, base, until, self.batches)
         return self._mark(wanted, now) if wanted else None
 
@@ -480,10 +390,8 @@ class Stream:
         missing = PREPARED_BUDGETS * self._budget_tokens - self._batcher.tokens
         if missing <= 0:
             return None
-        most = math.ceil(missing / self._tokens_each) if self._tokens_each else REACH_RECORDS
-        records = self._intake.take(min(most, PREPARE_RECORDS), PREPARE_BYTES, self._allowed)
-        for taken in records:
-            self._assignment.touch(taken.partition, taken.offset)
+        most = min(self._reach.records(missing), PREPARE_RECORDS)
+        records = self._intake.take(most, PREPARE_BYTES, self._allowed)
         return Prepare(records) if records else None
 
     def _allowed(self, record: Record) -> bool:
