@@ -163,7 +163,9 @@ def _log(
     # Texts that grow shorten how far a worker may reach ahead.
     growing = rng.random() < 0.3
     for index, kind in enumerate(rng.choices(list(kinds), list(kinds.values()), k=size)):
-        tokens = 1 if growing and index < size / 2 else rng.randint(1, 20)
+        tokens = rng.randint(1, 20)
+        if growing:
+            tokens = 1 if index < size / 2 else rng.randint(20, 60)
         offset += rng.randint(0, gap)
         refusals = rng.randint(1, 2) if rng.random() < refusing else 0
         log.append(Entry(partition, offset, kind, tokens, rng.randint(1, MOST_BYTES), refusals))

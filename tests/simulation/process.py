@@ -15,17 +15,17 @@ from packing import Result
 from tests.simulation.cluster import Member, RefusedByGroupError, Transaction, UnstableError
 from tests.simulation.plan import MOST_BYTES, Entry, Kind
 from worker import checkpoint
+from worker.actions import Action, Ask, Canary, Forward, Prepare, Publish, Read, Trial
 from worker.answers import Written
 from worker.assignment import Assignment
 from worker.batcher import MicroBatcher
 from worker.breaker import Breaker
 from worker.checkpoint import Checkpoint
-from worker.delivery import Ask, Publish
 from worker.forecast import ForwardTimes
 from worker.forward import Answer
 from worker.isolation import suspicion_of
 from worker.records import OutgoingMessage, Partition, Record
-from worker.stream import Action, Canary, Forward, Limits, Prepare, Read, Stream, Trial
+from worker.stream import Limits, Stream
 from worker.tasks import Failure, Task
 
 if TYPE_CHECKING:
