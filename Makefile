@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format generate kafka kafka-stop bench-packing bench-packing-quick corpus train-demo-model clean
+.PHONY: help install demo test test-delivery check format generate kafka kafka-stop bench-packing bench-packing-quick corpus train-demo-model clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## */	/' | sort
@@ -30,6 +30,10 @@ demo: install corpus  ## Stream real texts through the worker; no Kafka, hub or 
 test: install  ## Run every test, against a real Apache Kafka
 	@$(BIN)/python -m tests.kafka_server fetch || test -z "$(CI)"
 	@$(BIN)/python -m pytest $(TESTS)
+
+test-delivery: install  ## Kill, freeze, poison and cut off workers some hundred times; within 40 minutes, into benchmarks/results
+	@$(BIN)/python -m tests.kafka_server fetch
+	@GLISTREAM_DELIVERY=full $(BIN)/python -m pytest tests/delivery
 
 check: install  ## Lint, types, the import contract, generated files in step
 	$(BIN)/ruff check .

@@ -8,6 +8,7 @@ import platform
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final
 
 import confluent_kafka
@@ -48,28 +49,31 @@ class Row:
 
 @dataclass
 class Report:
-    """The rows by the name of the fault, and what was measured besides."""
+    """The rows by the name of the fault, and what was measured besides; tests that run side by side may share it."""
 
     rows: dict[str, Row] = field(default_factory=dict)
     measured: dict[str, float] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock, repr=False)
 
     def tried(self, fault: str, times: int = 1, *, recovery_s: float | None = None) -> None:
         """Enter a fault that was made, with the time until the stream went on."""
-        row = self.rows.setdefault(fault, Row())
-        row.tried += times
-        if recovery_s is not None:
-            row.recovery_s = round(max(row.recovery_s or 0.0, recovery_s), 2)
+        with self._lock:
+            row = self.rows.setdefault(fault, Row())
+            row.tried += times
+            if recovery_s is not None:
+                row.recovery_s = round(max(row.recovery_s or 0.0, recovery_s), 2)
 
     def found(self, verdict: Verdict, *faults: str) -> None:
         """Enter what a stream looked like in the end.
 
         A stream that saw several kinds of fault counts for each of them: it can't be told which was to blame.
         """
-        for fault in faults:
-            row = self.rows.setdefault(fault, Row())
-            row.lost += len(verdict.lost)
-            row.doubled += len(verdict.doubled)
-            row.out_of_order += len(verdict.out_of_order)
+        with self._lock:
+            for fault in faults:
+                row = self.rows.setdefault(fault, Row())
+                row.lost += len(verdict.lost)
+                row.doubled += len(verdict.doubled)
+                row.out_of_order += len(verdict.out_of_order)
 
     def table(self) -> Iterator[str]:
         """Yield the lines of the table."""

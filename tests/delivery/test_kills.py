@@ -17,10 +17,11 @@ from tests.delivery.pace import RECOVERY_S, pace
 from tests.delivery.report import FULL, KILL, Report, scale
 from tests.delivery.stepped import Stepped
 from tests.delivery.steps import STEPS
+from tests.delivery.streams import side_by_side
 from tests.delivery.verifier import verify
 from tests.delivery.watcher import Watcher, watching
 from tests.end_to_end.conftest import Stream
-from tests.end_to_end.workers import REAL_WORKER, wait_until
+from tests.end_to_end.workers import REAL_WORKER, WorkerProcess, wait_until
 
 PARTITIONS = 6
 PER_SECOND = 100
@@ -64,22 +65,26 @@ def kill_at(victim: Stepped, step: str, times: int) -> None:
 
 def test_one_worker_killed_at_every_step(make_stream: MakeStream, report: Report) -> None:
     # What a dead worker had in hand is run one by one, of each partition: of one it is soon done.
-    partitions = scale(quick=1, full=6)
-    stream = make_stream(partitions)
-    with watching(stream) as watcher, fed(stream, watcher, partitions) as feed:
-        victim = Stepped(stream, pace(instance_id="pod"))
-        watcher.wait_for(1, PATIENCE_S)
-        for number, step in rounds():
-            kill_at(victim, step, 1 + number % 3)
-            since, lagging = time.monotonic(), watcher.lagging(feed.produced)
-            # Every other round its successor is a stranger, and has to wait until the dead one is missed.
-            victim = Stepped(stream, pace(instance_id="pod") if number % 2 == 0 else pace())
-            report.tried(f"{KILL} {step}", recovery_s=recover(watcher, since, lagging, step))
-        count = catch_up(stream, feed, watcher)
-    assert victim.process.stop() == 0, victim.process.tail()
-    verdict = verify(stream, range(count))
-    report.found(verdict, *(f"{KILL} {step}" for step in STEPS))
-    verdict.assert_sound()
+    partitions, streams = scale(quick=1, full=6), 3
+
+    def kill_and_replace(stream: Stream, place: int) -> None:
+        steps = STEPS[place::streams]
+        with watching(stream) as watcher, fed(stream, watcher, partitions) as feed:
+            victim = Stepped(stream, pace(instance_id="pod"))
+            watcher.wait_for(1, PATIENCE_S)
+            for number, step in rounds(steps):
+                kill_at(victim, step, 1 + number % 3)
+                since, lagging = time.monotonic(), watcher.lagging(feed.produced)
+                # Every other round its successor is a stranger, and has to wait until the dead one is missed.
+                victim = Stepped(stream, pace(instance_id="pod") if number % 2 == 0 else pace())
+                report.tried(f"{KILL} {step}", recovery_s=recover(watcher, since, lagging, step))
+            count = catch_up(stream, feed, watcher)
+        assert victim.process.stop() == 0, victim.process.tail()
+        verdict = verify(stream, range(count))
+        report.found(verdict, *(f"{KILL} {step}" for step in steps))
+        verdict.assert_sound()
+
+    side_by_side(make_stream, partitions, range(streams), kill_and_replace)
 
 
 def test_one_of_three_workers_killed_at_every_step(make_stream: MakeStream, report: Report) -> None:
@@ -106,7 +111,8 @@ def test_kills_joins_and_leaves_at_any_moment(make_stream: MakeStream, report: R
     stream = make_stream(PARTITIONS)
     with watching(stream) as watcher, fed(stream, watcher) as feed:
         fleet = Fleet(stream, 3, pace(protocol))
-        watcher.wait_for(1, PATIENCE_S)
+        for worker in fleet.workers:
+            worker.wait_for("published")
         kills = 0
         while kills < scale(quick=2, full=50):
             watcher.wait_for(watcher.answered + chance.randint(1, PER_SECOND), PATIENCE_S)
@@ -135,8 +141,8 @@ def test_kills_joins_and_leaves_at_any_moment(make_stream: MakeStream, report: R
 
 def test_at_least_once_loses_nothing_and_repeats_itself_alike(make_stream: MakeStream, report: Report) -> None:
     kill = f"{KILL}, at_least_once"
-    stream = make_stream(PARTITIONS)
-    with watching(stream, repeats_allowed=True) as watcher, fed(stream, watcher) as feed:
+    stream = make_stream(2)
+    with watching(stream, repeats_allowed=True) as watcher, fed(stream, watcher, 2) as feed:
         victim = Stepped(stream, pace(delivery="at_least_once"))
         watcher.wait_for(1, PATIENCE_S)
         for number in range(scale(quick=1, full=10)):
@@ -152,24 +158,28 @@ def test_at_least_once_loses_nothing_and_repeats_itself_alike(make_stream: MakeS
 
 
 def test_the_bundled_model_killed(make_stream: MakeStream, report: Report) -> None:
-    kill, count = f"{KILL}, bundled model", scale(quick=100, full=600)
+    kill = f"{KILL}, bundled model"
     stream = make_stream(PARTITIONS)
-    stream.produce(
-        ({"id": number, "text": f"Ann saw number {number} in Oslo"} for number in range(count)), partitions=PARTITIONS
-    )
     settings = pace(batch_tokens=128, threads=1)
-    with watching(stream) as watcher:
+
+    def at_work(workers: Sequence[WorkerProcess]) -> list[WorkerProcess]:
+        return [worker for worker in workers if sum(1 for _ in worker.lines("published")) > 2]
+
+    with watching(stream) as watcher, feeding(stream, watcher, partitions=PARTITIONS, per_second=30) as feed:
+        # Another one loads its model meanwhile.
         workers = [stream.start(settings, REAL_WORKER) for _ in range(2)]
-        for number in range(scale(quick=1, full=3)):
-            workers[-2].wait_for("published", times=2, timeout_s=2 * PATIENCE_S)
-            workers[-2].kill()
+        kills = scale(quick=1, full=3)
+        for number in range(kills):
+            wait_until(lambda: bool(at_work(workers)), 2 * PATIENCE_S, workers[0].tail)
+            victim = at_work(workers)[0]
+            victim.kill()
             report.tried(kill)
-            if number + 1 < scale(quick=1, full=3):
+            workers.remove(victim)
+            if number + 1 < kills:
                 workers.append(stream.start(settings, REAL_WORKER))
-        assert watcher.answered < count
-        watcher.wait_for(count, 5 * PATIENCE_S)
-        stream.wait_until_done()
-    assert workers[-1].stop() == 0, workers[-1].tail()
+        wait_until(lambda: bool(at_work(workers)), 2 * PATIENCE_S, workers[0].tail)
+        count = catch_up(stream, feed, watcher)
+    assert [worker.stop() for worker in workers] == [0]
     verdict = verify(stream, range(count))
     report.found(verdict, kill)
     verdict.assert_sound()

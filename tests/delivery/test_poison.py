@@ -11,7 +11,7 @@ from tests.delivery.answers import Source
 from tests.delivery.conftest import MakeStream
 from tests.delivery.fleet import Fleet
 from tests.delivery.pace import pace
-from tests.delivery.report import FULL, KILL, Report
+from tests.delivery.report import FULL, KILL, Report, scale
 from tests.delivery.stepped import Stepped
 from tests.delivery.steps import MID_TRIAL, Order
 from tests.delivery.verifier import verify
@@ -93,7 +93,7 @@ def test_deaths_that_no_text_is_to_blame_for_set_nothing_aside(make_stream: Make
     # child process, whose parent is killed.
     deaths = [Order("SIGKILL", "mid_forward"), Order("SIGKILL", "mid_forward", 2), Order("SIGKILL", MID_TRIAL)]
     with watching(stream) as watcher:
-        for number in range(10):
+        for number in range(scale(quick=5, full=10)):
             victim = Stepped(stream, settings, deaths[min(number, 2)]).process
             wait_until(lambda victim=victim: not victim.running, DEATH_S, victim.tail)  # type: ignore[misc]
             assert victim.returncode == -signal.SIGKILL, victim.tail()
