@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 Steps: TypeAlias = Generator[float, None, None]
 
-BUSY_S = 0.03
-IDLE_S = 0.4
+BUSY_S = 0.05
+IDLE_S = 0.6
 SLOW_S = 4.0
 CALL_S = 5.0
 FOUND = Result((), 1, 1)
@@ -121,8 +121,9 @@ class Process:
         while not self._drained():
             paused = frozenset(self._assignment) if self.stop else stream.paused(sim.now)
             records = yield from self._take(paused)
-            stream.take(records)
-            self._check_memory()
+            if records:
+                stream.take(records)
+                self._check_memory()
             self._collect()
             while action := stream.next(sim.now, idle=not records, draining=self.stop):
                 yield from self._perform(action)
