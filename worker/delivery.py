@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
+from worker.actions import Ask, Publish
 from worker.answers import Written, refuse
 from worker.assignment import Assignment
 from worker.checkpoint import Checkpoint
@@ -28,28 +29,6 @@ MAX_REFUSALS = 1
 
 class UndeliverableError(Exception):
     """A record has no answer that the broker takes; the message says which and why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Publish:
-    """Publish messages and commit the offsets they answer.
-
-    Attributes:
-        answers: what to publish; nothing where only the checkpoints are to be written.
-        ends: the offset to commit for each partition.
-        stamps: each commit's checkpoint.
-    """
-
-    answers: Sequence[Written]
-    ends: Mapping[Partition, int]
-    stamps: Mapping[Partition, Checkpoint]
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """Ask for the stable committed offsets of partitions: a commit of theirs may have succeeded unseen."""
-
-    partitions: Sequence[Partition]
 
 
 @dataclass(slots=True)

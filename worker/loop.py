@@ -18,13 +18,13 @@ from confluent_kafka import KafkaException
 
 from schemas.events import ModelInfo
 from worker import metrics
+from worker.actions import Action, Ask, Canary, Forward, Prepare, Publish, Read, Trial
 from worker.answers import Writer
 from worker.assignment import Assignment
 from worker.breaker import Breaker
 from worker.commits import commit_points
 from worker.config import Settings
 from worker.consumer import TextConsumer
-from worker.delivery import Ask, Publish
 from worker.forecast import ForwardTimes
 from worker.forward import Answer, answer_alone, answer_tasks, check_engine
 from worker.isolation import Suspicion
@@ -33,7 +33,7 @@ from worker.publisher import Offsets, Outcome, RefusedError, new_publisher
 from worker.records import Partition, Record
 from worker.sandbox import Load, Sandbox, SandboxError
 from worker.status import Status
-from worker.stream import Action, Canary, Forward, Limits, Prepare, Read, Stream, Trial
+from worker.stream import Limits, Stream
 from worker.tasks import Extractor, Failure, new_batcher, read_tasks
 from worker.topics import Topics
 from worker.watchdog import Watchdog
