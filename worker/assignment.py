@@ -72,10 +72,9 @@ class Assignment:
         if self._held.pop(partition, None) is not None:
             self._rewinds[partition] = base
 
-    def take_rewinds(self) -> dict[Partition, int]:
-        """Return the partitions that are to be read again, each with its offset, and forget them."""
-        rewinds, self._rewinds = self._rewinds, {}
-        return rewinds
+    def take_rewind(self) -> tuple[Partition, int] | None:
+        """Return a partition that is to be read again, with its offset, and forget that; None where there is none."""
+        return self._rewinds.popitem() if self._rewinds else None
 
     def epoch(self, partition: Partition) -> int | None:
         """Return the epoch under which records of the partition are read now; None where none are."""

@@ -266,8 +266,8 @@ class Stream:
             idle: the source has nothing more to give at the moment.
             draining: nothing that isn't tokenised yet is to be started.
         """
-        for partition, base in self._assignment.take_rewinds().items():
-            return Read(partition, base, anew=True)
+        if rewind := self._assignment.take_rewind():
+            return Read(*rewind, anew=True)
         action = self.deliver(now)
         if action:
             return action

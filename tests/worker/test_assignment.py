@@ -37,8 +37,8 @@ def test_a_rewind_ends_the_epoch_at_once_and_is_handed_over_once() -> None:
     epoch = assignment.begin(A, 10)
     assignment.rewind(A, 12)
     assert not assignment.holds(A, epoch)
-    assert assignment.take_rewinds() == {A: 12}
-    assert assignment.take_rewinds() == {}
+    assert assignment.take_rewind() == (A, 12)
+    assert assignment.take_rewind() is None
 
 
 def test_a_partition_that_goes_takes_its_rewind_along() -> None:
@@ -46,12 +46,21 @@ def test_a_partition_that_goes_takes_its_rewind_along() -> None:
     assignment.begin(A, 10)
     assignment.rewind(A, 12)
     assignment.end([A])
-    assert assignment.take_rewinds() == {}
+    assert assignment.take_rewind() is None
 
 
 def test_a_partition_that_is_gone_is_neither_rewound_nor_settled() -> None:
     assignment = Assignment("run")
     assignment.rewind(A, 12)
     assignment.settle(A, 12)
-    assert assignment.take_rewinds() == {}
+    assert assignment.take_rewind() is None
     assert assignment.base(A) is None
+
+
+def test_of_two_rewinds_none_is_forgotten() -> None:
+    assignment = Assignment("run")
+    assignment.begin(A, 10)
+    assignment.begin(B, 20)
+    assignment.rewind(A, 12)
+    assignment.rewind(B, 22)
+    assert {assignment.take_rewind(), assignment.take_rewind()} == {(A, 12), (B, 22)}
