@@ -15,8 +15,9 @@ def record(
     key: bytes | None = b"k",
     headers: tuple[tuple[str, bytes | None], ...] = (("traceparent", b"00-1"),),
     arrived: float = 0.0,
+    epoch: int = 1,
 ) -> Record:
     """Return a record; a `dict` is encoded as JSON, bytes and None stay as they are."""
     encoded = json.dumps(value).encode() if isinstance(value, dict) else value
     assert encoded is None or isinstance(encoded, bytes)
-    return Record(partition, offset, 1, 1_700_000_000_000, key, encoded, headers, arrived)
+    return Record(partition, offset, epoch, 1_700_000_000_000, key, encoded, headers, arrived)
