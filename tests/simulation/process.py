@@ -167,9 +167,10 @@ class Process:
 
     def _fetch(self, paused: Collection[Partition]) -> list[Record]:
         records: list[Record] = []
-        for partition, position in self._positions.items():
+        for partition in self._rng.sample(list(self._positions), len(self._positions)):
             if partition in paused:
                 continue
+            position = self._positions[partition]
             most = self._rng.randint(0, self._sim.plan.take_records - len(records))
             for entry in self._cluster.fetch(partition, position, most):
                 self._positions[partition] = entry.offset + 1
