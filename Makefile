@@ -33,7 +33,7 @@ test: install  ## Run every test, against a real Apache Kafka
 
 test-delivery: install  ## Kill, freeze, poison and cut off workers some hundred times; within 40 minutes, into benchmarks/results
 	@$(BIN)/python -m tests.kafka_server fetch
-	@GLISTREAM_DELIVERY=full $(BIN)/python -m pytest tests/delivery
+	@GLISTREAM_TEST_DELIVERY=full $(BIN)/python -m pytest tests/delivery
 
 check: install  ## Lint, types, the import contract, generated files in step
 	$(BIN)/ruff check .

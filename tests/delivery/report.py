@@ -17,7 +17,8 @@ from tests.delivery.verifier import Verdict
 from tests.kafka_server.jars import version as kafka_version
 
 RESULTS: Final = Path(__file__).parents[2] / "benchmarks" / "results" / "delivery.json"
-FULL: Final = os.environ.get("GLISTREAM_DELIVERY", "") == "full"
+FULL: Final = os.environ.get("GLISTREAM_TEST_DELIVERY", "") == "full"
+"""`GLISTREAM_DELIVERY` is a setting of the worker's."""
 KILL: Final = "SIGKILL"
 """With this begin the names of faults that are kills."""
 
