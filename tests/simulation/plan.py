@@ -67,6 +67,7 @@ class Plan:
         produced: how many of each partition are there at the start.
         faults_s: until when there are faults.
         trouble_alone: nothing is wrong but one output partition, so that all others can be timed.
+        stable_ids: a worker that is started in place of a dead one has its transactional id.
     """
 
     logs: list[list[Entry]]

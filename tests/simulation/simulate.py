@@ -127,15 +127,22 @@ class Simulation:
         """Have the group notice that a process is gone, and its supervisor start another, in either order."""
         restart = self.rng.uniform(0, RESTART_S)
         expire = self.rng.uniform(0, SESSION_S)
-        yield min(restart, expire)
-        if restart < expire:
-            self._start_worker()
-        elif process.member:
-            self.cluster.remove(process.member)
-        yield abs(restart - expire)
-        if restart >= expire:
-            self._start_worker()
-        elif process.member:
+        steps = sorted([(restart, self._succeed), (expire, self._expire_of)], key=lambda step: step[0])
+        waited = 0.0
+        for at, step in steps:
+            yield at - waited
+            waited = at
+            step(process)
+
+    def _succeed(self, process: Process) -> None:
+        transaction = process.abandon()
+        if transaction and self.plan.stable_ids:
+            # A producer of the same transactional id settles what the dead one left open.
+            self.cluster.settle(transaction, commits=transaction.commits)
+        self._start_worker()
+
+    def _expire_of(self, process: Process) -> None:
+        if process.member:
             self.cluster.remove(process.member)
 
     def _settle(self, transaction: Transaction) -> Steps:
