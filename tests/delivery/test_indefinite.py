@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NamedTuple
 
 from tests.delivery.conftest import MakeStream
@@ -15,7 +14,7 @@ from tests.delivery.feed import feeding
 from tests.delivery.pace import pace
 from tests.delivery.proxy import Api, Fault, Proxy, Rule
 from tests.delivery.report import Report, scale
-from tests.delivery.streams import apart
+from tests.delivery.streams import side_by_side
 from tests.delivery.verifier import verify
 from tests.delivery.watcher import watching
 from tests.end_to_end.conftest import Stream
@@ -49,15 +48,12 @@ CALLS: Final = (
 
 def test_a_call_that_succeeded_unseen_costs_nothing(make_stream: MakeStream, proxy: Proxy, report: Report) -> None:
     times = scale(quick=2, full=20)
-    streams = [apart(make_stream(PARTITIONS), str(call)) for call in CALLS]
-    # Each has a stream and a worker of its own and is struck alone: they can suffer at the same time.
-    with ThreadPoolExecutor(len(CALLS)) as pool:
-        suffering = [
-            pool.submit(suffer, stream, call, [FAULTS[(first + n) % len(FAULTS)] for n in range(times)], proxy, report)
-            for first, (stream, call) in enumerate(zip(streams, CALLS, strict=True))
-        ]
-    for done in suffering:
-        done.result()
+
+    def job(stream: Stream, call: Call) -> None:
+        first = CALLS.index(call)
+        suffer(stream, call, [FAULTS[(first + n) % len(FAULTS)] for n in range(times)], proxy, report)
+
+    side_by_side(make_stream, PARTITIONS, CALLS, job)
 
 
 def suffer(stream: Stream, call: Call, faults: Sequence[Fault], proxy: Proxy, report: Report) -> None:
