@@ -104,8 +104,13 @@ def test_one_of_three_workers_killed_at_every_step(make_stream: MakeStream, repo
     verdict.assert_sound()
 
 
-@pytest.mark.parametrize("protocol", ["classic", "consumer"] if FULL else ["consumer"])
-def test_kills_joins_and_leaves_at_any_moment(make_stream: MakeStream, report: Report, protocol: str) -> None:
+LONG_RUNS = [("classic", 100, 20_000), ("consumer", 50, 5_000)] if FULL else [("consumer", 2, 0)]
+
+
+@pytest.mark.parametrize(("protocol", "most_kills", "texts"), LONG_RUNS)
+def test_kills_joins_and_leaves_at_any_moment(
+    make_stream: MakeStream, report: Report, protocol: str, most_kills: int, texts: int
+) -> None:
     kill, join, leave = f"{KILL} at any moment", "a worker joins", "a worker leaves (SIGTERM)"
     chance = random.Random(protocol)
     stream = make_stream(PARTITIONS)
@@ -114,7 +119,7 @@ def test_kills_joins_and_leaves_at_any_moment(make_stream: MakeStream, report: R
         for worker in fleet.workers:
             worker.wait_for("published")
         kills = 0
-        while kills < scale(quick=2, full=50):
+        while kills < most_kills:
             watcher.wait_for(watcher.answered + chance.randint(1, PER_SECOND), PATIENCE_S)
             since, lagging = time.monotonic(), watcher.lagging(feed.produced)
             # Now and then several at once: the whole fleet, too.
@@ -130,7 +135,7 @@ def test_kills_joins_and_leaves_at_any_moment(make_stream: MakeStream, report: R
                 since, lagging = time.monotonic(), watcher.lagging(feed.produced)
                 assert fleet.leave(chance.randrange(3)) == 0
                 report.tried(leave, recovery_s=recover(watcher, since, lagging, leave))
-        wait_until(lambda: feed.total >= scale(quick=0, full=10_000), 10 * PATIENCE_S, lambda: f"{feed.total} texts")
+        wait_until(lambda: feed.total >= texts, 10 * PATIENCE_S, lambda: f"{feed.total} texts")
         count = catch_up(stream, feed, watcher)
     assert fleet.stop() == [0, 0, 0]
     assert set(fleet.deaths) == {-signal.SIGKILL}
