@@ -182,8 +182,7 @@ def test_static_members_that_are_restarted_at_once_again_and_again(make_stream: 
                 place = turn % 2
                 restarted = fleet.workers[place]
                 # Once it has its partitions, or in the middle of joining.
-                if turn % 3:
-                    restarted.wait_for("partitions_assigned")
+                restarted.wait_for("partitions_assigned" if turn % 3 else "worker_started")
                 if turn % 4 == 3:
                     restarted.kill()
                 else:
