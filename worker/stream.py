@@ -329,17 +329,18 @@ class Stream:
                 self._rereads[partition] = min(heads)
 
     def _suspect(self) -> Partition | None:
-        """Return the partition whose next record is to run alone, if there is one."""
+        """Return the partition whose next record is to run alone, if there is one; they take turns."""
+        suspects = []
         for head in self._intake.heads:
             partition = head.partition
             suspicion = self._assignment.suspicion(partition)
             if suspicion is None or partition in self._delivery.troubled:
                 continue
             if head.offset < suspicion.until:
-                return partition
-            if self._assignment.settled_base(partition) is not None and not self._is_in_flight([partition]):
+                suspects.append(partition)
+            elif self._assignment.settled_base(partition) is not None and not self._is_in_flight([partition]):
                 self._assignment.acquit(partition)
-        return None
+        return min(suspects, key=self._trials.turn, default=None)
 
     def _isolate(self, partition: Partition, now: float) -> Action | None:
         """Return the next step towards the trial of a partition's next record, with nothing else in hand."""
@@ -363,6 +364,7 @@ class Stream:
             return Canary(in_child)
         if mark := self._trials.mark(partition, self.batches):
             return self._mark({partition: mark}, now)
+        self._trials.begun(partition)
         # It stays at the head of the intake, and is counted there.
         self._running.append(_Running(frozenset([partition]), 0, 0))
         return Trial(record, in_child)

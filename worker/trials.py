@@ -29,6 +29,8 @@ class Trials:
         self._children = children
         self._sound: set[bool] = set()
         self._counted: tuple[Partition, int | None, int] | None = None
+        self._turns: dict[Partition, int] = {}
+        self._trials = 0
 
     def over(self) -> None:
         """Note that nothing is suspect at the moment: before the next trial the canary goes again."""
@@ -44,6 +46,15 @@ class Trials:
     def needs_canary(self, in_child: bool) -> bool:
         """Return whether the canary has to go first."""
         return in_child not in self._sound
+
+    def turn(self, partition: Partition) -> int:
+        """Return when a partition had its last trial, so that those with many suspects hold up no other."""
+        return self._turns.get(partition, 0)
+
+    def begun(self, partition: Partition) -> None:
+        """Note that a trial of a partition's next record begins."""
+        self._trials += 1
+        self._turns[partition] = self._trials
 
     def in_child(self, suspicion: Suspicion) -> bool:
         """Return whether the next trial is to run in a child process."""

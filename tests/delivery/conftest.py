@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import time
+import functools
+from collections import defaultdict
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Final
 
 import pytest
 
 from tests.conftest import Kafka
 from tests.delivery.proxy import Proxy
-from tests.delivery.report import FULL, Report
+from tests.delivery.report import FULL, Report, write
 from tests.end_to_end.conftest import Stream, make_stream
 from tests.kafka_server.server import KafkaServer, free_port
 
@@ -18,8 +20,9 @@ __all__ = ["make_stream"]
 
 MakeStream = Callable[..., Stream]
 
-REPORT: Final = pytest.StashKey[Report]()
-STARTED: Final = pytest.StashKey[float]()
+REPORTS: Final = pytest.StashKey[dict[str, Report]]()
+SECONDS: Final = defaultdict[str, float](float)
+FAILED: Final = set[str]()
 
 BROKER: Final = {
     # How soon a member that is gone is missed is the broker's to say under the protocol `consumer`.
@@ -58,30 +61,28 @@ def kafka(broker: KafkaServer) -> Kafka:
 
 @pytest.fixture
 def report(request: pytest.FixtureRequest) -> Report:
-    """Return the rows of this run; shown at its end."""
-    return _report_of(request.config)
+    """Return the rows of this file's run; shown at its end."""
+    return request.config.stash.setdefault(REPORTS, {}).setdefault(request.path.name, Report())
 
 
-def _report_of(config: pytest.Config) -> Report:
-    return config.stash.setdefault(REPORT, Report())
-
-
-def pytest_collection_finish(session: pytest.Session) -> None:
-    session.config.stash[STARTED] = time.monotonic()
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    SECONDS[Path(report.fspath).name] += report.duration
+    FAILED.update([Path(report.fspath).name] if report.failed else [])
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    rows = _report_of(config)
-    if rows.rows:
-        terminalreporter.section("delivery: what every fault cost")
-        for line in rows.table():
-            terminalreporter.line(line)
+    reports = config.stash.get(REPORTS, {})
+    if not reports:
+        return
+    terminalreporter.section("delivery: what every fault cost")
+    for line in functools.reduce(Report.joined, reports.values()).table():
+        terminalreporter.line(line)
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     config = session.config
     ended = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
-    # A part of the tests must not pass for all of them.
-    whole = not config.option.keyword and not any(arg.endswith(".py") or "::" in arg for arg in config.args)
-    if FULL and ended and whole:
-        _report_of(config).write(time.monotonic() - config.stash[STARTED])
+    # Whole files alone, in which nothing failed: a part of a file must not pass for all of it.
+    if FULL and ended and not config.option.keyword and not any("::" in arg for arg in config.args):
+        sound = {name: rows for name, rows in config.stash.get(REPORTS, {}).items() if name not in FAILED}
+        write(sound, SECONDS)

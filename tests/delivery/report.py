@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final
+from typing import Final
 
 import confluent_kafka
 
@@ -76,6 +76,21 @@ class Report:
                 row.doubled += len(verdict.doubled)
                 row.out_of_order += len(verdict.out_of_order)
 
+    def joined(self, other: Report) -> Report:
+        """Return the rows of both; a fault that both made counts for both."""
+        rows = {name: replace(row) for name, row in self.rows.items()}
+        for name, row in other.rows.items():
+            mine = rows.setdefault(name, Row())
+            recoveries = [found for found in (mine.recovery_s, row.recovery_s) if found is not None]
+            rows[name] = Row(
+                mine.tried + row.tried,
+                mine.lost + row.lost,
+                mine.doubled + row.doubled,
+                mine.out_of_order + row.out_of_order,
+                max(recoveries, default=None),
+            )
+        return Report(rows, self.measured | other.measured)
+
     def table(self) -> Iterator[str]:
         """Yield the lines of the table."""
         width = max(map(len, self.rows), default=0)
@@ -86,30 +101,44 @@ class Report:
                 f"{name:<{width}}  {row.tried:>5}  {row.lost:>5}  {row.doubled:>7}  {row.out_of_order:>12}"
                 f"  {recovery:>16}"
             )
-
         yield from (f"{what}: {value}" for what, value in self.measured.items())
 
-    def as_json(self, seconds: float) -> dict[str, Any]:
-        """Return the content of the results file."""
-        return {
-            "faults": {name: asdict(row) for name, row in sorted(self.rows.items())},
-            "measured": self.measured,
-            "kills": sum(row.tried for name, row in self.rows.items() if name.startswith(KILL)),
-            "seconds": round(seconds),
-            "machine": {
-                "architecture": platform.machine(),
-                "system": f"{platform.system()} {platform.release()}",
-                "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-            },
-            "versions": {
-                "python": platform.python_version(),
-                "kafka": kafka_version(),
-                "confluent-kafka": confluent_kafka.__version__,
-                "librdkafka": confluent_kafka.libversion()[0],
-            },
-        }
 
-    def write(self, seconds: float, path: Path = RESULTS) -> None:
-        """Write the results file."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(self.as_json(seconds), indent=2) + "\n", encoding="utf-8")
+def write(parts: Mapping[str, Report], seconds: Mapping[str, float], path: Path = RESULTS) -> None:
+    """Put what parts of the tests found into the results file; what it has of other parts stays.
+
+    Args:
+        parts: the rows of each part, by the name of its file.
+        seconds: how long each part took.
+        path: the results file.
+    """
+    kept = json.loads(path.read_text(encoding="utf-8"))["parts"] if path.is_file() else {}
+    for name, part in parts.items():
+        kept[name] = {
+            "seconds": round(seconds[name]),
+            "faults": {fault: asdict(row) for fault, row in sorted(part.rows.items())},
+            "measured": part.measured,
+        }
+    whole = Report()
+    for part in kept.values():
+        whole = whole.joined(Report({name: Row(**row) for name, row in part["faults"].items()}, part["measured"]))
+    found = {
+        "faults": {name: asdict(row) for name, row in sorted(whole.rows.items())},
+        "measured": whole.measured,
+        "kills": sum(row.tried for name, row in whole.rows.items() if name.startswith(KILL)),
+        "seconds": sum(part["seconds"] for part in kept.values()),
+        "machine": {
+            "architecture": platform.machine(),
+            "system": f"{platform.system()} {platform.release()}",
+            "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        },
+        "versions": {
+            "python": platform.python_version(),
+            "kafka": kafka_version(),
+            "confluent-kafka": confluent_kafka.__version__,
+            "librdkafka": confluent_kafka.libversion()[0],
+        },
+        "parts": dict(sorted(kept.items())),
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")

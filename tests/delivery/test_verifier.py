@@ -11,7 +11,7 @@ from schemas.codec import dead_letter_headers, encode_entity_event
 from schemas.events import DeadLetter, EntityEvent, ModelInfo, Source, event_id
 from tests.delivery import answers
 from tests.delivery.conftest import MakeStream
-from tests.delivery.report import Report
+from tests.delivery.report import Report, write
 from tests.delivery.verifier import Verdict, verify
 from tests.delivery.watcher import watching
 from tests.end_to_end.conftest import Stream
@@ -195,8 +195,9 @@ def test_the_report_sums_what_was_lost_and_keeps_the_longest_recovery(tmp_path: 
     report.tried("SIGKILL at begin", recovery_s=3.25)
     report.tried("poison", 4)
     report.found(Verdict(9, 6, lost=("a", "b", "c"), doubled=("d",), out_of_order=("e",)), "SIGKILL at begin")
-    report.write(60.4, tmp_path / "results" / "delivery.json")
-    written = json.loads((tmp_path / "results" / "delivery.json").read_text())
+    results = tmp_path / "results" / "delivery.json"
+    write({"test_kills.py": report}, {"test_kills.py": 60.4}, results)
+    written = json.loads(results.read_text())
     assert written["faults"] == {
         "SIGKILL at begin": {"tried": 3, "lost": 3, "doubled": 1, "out_of_order": 1, "recovery_s": 3.25},
         "poison": {"tried": 4, "lost": 0, "doubled": 0, "out_of_order": 0, "recovery_s": None},
@@ -206,3 +207,24 @@ def test_the_report_sums_what_was_lost_and_keeps_the_longest_recovery(tmp_path: 
         "SIGKILL at begin      3      3        1             1             3.2 s",
         "poison                4      0        0             0                  ",
     ]
+
+
+def test_a_part_that_is_run_again_takes_the_place_of_its_earlier_rows_and_of_no_other(tmp_path: Path) -> None:
+    results = tmp_path / "delivery.json"
+    earlier, later, other = Report(), Report(), Report()
+    earlier.tried("a worker joins", 9, recovery_s=9.0)
+    later.tried("a worker joins", 2, recovery_s=1.0)
+    other.tried("a worker joins", 3, recovery_s=2.0)
+    write(
+        {"test_kills.py": earlier, "test_rebalances.py": other}, {"test_kills.py": 9, "test_rebalances.py": 8}, results
+    )
+    write({"test_kills.py": later}, {"test_kills.py": 7}, results)
+    written = json.loads(results.read_text())
+    assert written["faults"]["a worker joins"] == {
+        "tried": 5,
+        "lost": 0,
+        "doubled": 0,
+        "out_of_order": 0,
+        "recovery_s": 2.0,
+    }
+    assert written["seconds"] == 15
