@@ -115,6 +115,8 @@ def new_publisher(settings: Settings, topics: Topics, *, run: str) -> Publisher:
         "batch.size": min(*limits, 1_000_000),
         # Polling waits for the delivery reports: not for as long as the group would wait for the polling.
         "message.timeout.ms": settings.transaction_timeout_ms if exactly_once else 60_000,
+        # A transaction begun right after another is told to wait for it, and asks again so much later (100 ms unset).
+        "retry.backoff.ms": 10,
         # A producer that bootstraps anew forgets its transaction's coordinator, and its calls wait for ever (seen).
         "metadata.recovery.strategy": "none",
         **settings.producer_properties,

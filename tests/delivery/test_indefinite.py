@@ -21,6 +21,11 @@ from tests.end_to_end.conftest import Stream
 from tests.end_to_end.workers import wait_until
 
 SOCKET_S: Final = 1.0
+CLIENT: Final = {
+    "socket.timeout.ms": round(SOCKET_S * 1000),
+    # The client's pause between two connections grows with every one that ends, up to 10 s by default.
+    "reconnect.backoff.max.ms": 500,
+}
 PATIENCE_S: Final = 60.0
 PARTITIONS: Final = 2
 FAULTS: Final[tuple[Fault, ...]] = ("lose response", "close", "delay")
@@ -63,7 +68,7 @@ def suffer(stream: Stream, call: Call, faults: Sequence[Fault], proxy: Proxy, re
         pace(
             bootstrap_servers=proxy.bootstrap,
             delivery=call.delivery,
-            kafka_properties=json.dumps({"client.id": str(call), "socket.timeout.ms": round(SOCKET_S * 1000)}),
+            kafka_properties=json.dumps(CLIENT | {"client.id": str(call)}),
         )
     )
     with (

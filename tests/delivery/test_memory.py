@@ -26,7 +26,7 @@ COPIES = 3
 
 
 def test_a_backlog_of_large_texts_does_not_grow_the_process(make_stream: MakeStream, report: Report) -> None:
-    count = scale(quick=1_500, full=20_000)
+    count = scale(quick=1_000, full=20_000)
     stream = make_stream(PARTITIONS)
     produce_large(stream, count)
     worker = stream.start(
