@@ -99,7 +99,8 @@ class Steps:
 
 def install() -> Steps | None:
     """Put the steps around the worker's parts; None in a child process, which isn't the one to die."""
-    if multiprocessing.parent_process() is not None:
+    # Known before the main module is imported again, unlike its parent.
+    if multiprocessing.current_process().name != "MainProcess":
         return None
     steps = Steps(Path(os.environ[ORDER_FILE]))
 
