@@ -31,7 +31,7 @@ PATIENCE_S = 60.0
 
 def rounds(steps: Sequence[str] = STEPS) -> Iterator[tuple[int, str]]:
     """Yield every step as often as is asked for, with the number of the round."""
-    for number in range(scale(quick=1, full=5)):
+    for number in range(scale(quick=1, full=3)):
         for step in steps:
             yield number, step
 

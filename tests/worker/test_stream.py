@@ -160,6 +160,20 @@ def test_suspects_run_one_by_one_each_counted_before_it_runs_and_the_canary_firs
     assert desk.commits[A][1].trials == 1
 
 
+def test_partitions_with_suspects_take_turns() -> None:
+    desk = Desk()
+    desk.begin(A, 0, Suspicion(2, 2, 0))
+    desk.begin(B, 0, Suspicion(2, 2, 0))
+    desk.take(A, 0, 1)
+    desk.take(B, 0, 1)
+    run = []
+    for _ in range(4):
+        trial = desk.trial()
+        run.append((trial.record.partition, trial.record.offset))
+        desk.survive(trial)
+    assert run == [(A, 0), (B, 0), (A, 1), (B, 1)]
+
+
 def test_what_is_in_hand_is_finished_before_a_suspect_runs() -> None:
     desk = Desk()
     desk.begin(B)
