@@ -79,7 +79,7 @@ def test_joins_and_leaves_under_load(make_stream: MakeStream, report: Report) ->
 
 
 def test_a_revocation_waits_for_the_forward_that_runs_or_drops_it(make_stream: MakeStream, report: Report) -> None:
-    fault, count, forward_s = "partitions revoked during a forward", 40, 2.0
+    fault, count, forward_s = "partitions revoked during a forward", 80, 2.0
 
     def job(stream: Stream, kind: tuple[str, int]) -> None:
         protocol, drain_ms = kind
@@ -88,8 +88,9 @@ def test_a_revocation_waits_for_the_forward_that_runs_or_drops_it(make_stream: M
         first = stream.start(settings)
         first.wait_for("partitions_assigned")
         second = stream.start(settings)
+        first.wait_for("partitions_revoked")
+        assert forwarded(first) < count, "the first had answered all before the second came"
         stream.wait_until_done()
-        assert times(first, "partitions_revoked") == 1, first.tail()
         assert [first.stop(), second.stop()] == [0, 0]
         inferred = forwarded(first) + forwarded(second)
         if drain_ms > forward_s * 1000:
