@@ -4,10 +4,11 @@
 """
 
 import json
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pydantic.fields import FieldInfo
 
@@ -17,7 +18,7 @@ from worker.config import Settings
 from worker.flags import choices, shown
 
 README = Path(__file__).parent.parent / "README.md"
-RESULTS = README.parent / "benchmarks" / "results" / "packing.json"
+RESULTS = README.parent / "benchmarks" / "results"
 
 SHAPES: Final = ("small", "base")
 METHODS: Final = {
@@ -51,7 +52,7 @@ def packed_table() -> str:
 
 def speed_table() -> str:
     """Return what `make bench-packing` found as Markdown: texts a second by method, model and dtype."""
-    found = json.loads(RESULTS.read_text())
+    found = json.loads((RESULTS / "packing.json").read_text())
     speeds = found["texts_per_second"]
     columns = [(model, dtype) for model in SHAPES for dtype in ("float32", "bfloat16")]
     methods = dict.fromkeys(way.rpartition(", ")[0] for model in SHAPES for way in speeds[model])
@@ -71,10 +72,40 @@ def speed_table() -> str:
     return "\n".join(rows)
 
 
+def delivery_table() -> str:
+    """Return what `make test-delivery` found as Markdown: each kind of fault, how often, and what it cost."""
+    found = json.loads((RESULTS / "delivery.json").read_text())
+    kinds: dict[str, list[dict[str, Any]]] = {}
+    for name, row in found["faults"].items():
+        kinds.setdefault(_kind(name), []).append(row)
+    rows = ["| fault | times | lost | doubled | out of order | longest recovery |", "|---|---:|---:|---:|---:|---:|"]
+    for kind, parts in sorted(kinds.items(), key=lambda kind: -sum(row["tried"] for row in kind[1])):
+        sums = " | ".join(
+            f"{sum(row[count] for row in parts):,}" for count in ("tried", "lost", "doubled", "out_of_order")
+        )
+        recoveries = [row["recovery_s"] for row in parts if row["recovery_s"] is not None]
+        rows.append(f"| {kind} | {sums} | {f'{max(recoveries):.1f} s' if recoveries else ''} |")
+    versions = found["versions"]
+    rows.append("")
+    rows.append(
+        f"{found['kills']} workers killed; Kafka {versions['kafka']}, confluent-kafka {versions['confluent-kafka']}, "
+        f"{found['machine']['cores']} cores, {found['seconds'] / 60:.0f} minutes."
+    )
+    return "\n".join(rows)
+
+
+def _kind(fault: str) -> str:
+    """Return the row of the README's table to which a fault belongs: all steps are one, and all calls."""
+    if re.fullmatch(r"SIGKILL [a-z]+_[a-z_]+|SIGKILL tokenised", fault):
+        return "SIGKILL at each step of a micro-batch"
+    return fault.partition(":")[0]
+
+
 TABLES: Final[Mapping[str, Callable[[], str]]] = {
     "settings": settings_table,
     "packed": packed_table,
     "speed": speed_table,
+    "delivery": delivery_table,
 }
 
 
