@@ -155,7 +155,7 @@ class ExactlyOnce:
     def start(self) -> None:
         """Settle what an earlier producer of the same transactional id left open, now or with the first try."""
         try:
-            self._until_done(self._producer.init_transactions)
+            self._until_done(lambda: self._producer.init_transactions(self._patience_s))
         except KafkaException as error:
             if not error.args[0].retriable():
                 raise PublishError(_said("the broker refuses this transactional producer", error)) from None
@@ -169,12 +169,12 @@ class ExactlyOnce:
             self._until_done(self._producer.begin_transaction)
             refused = _produce(self._producer, messages)
             if refused:
-                self._until_done(self._producer.abort_transaction)
+                self._until_done(lambda: self._producer.abort_transaction(self._patience_s))
                 raise RefusedError(refused)
             self._until_done(
                 lambda: self._producer.send_offsets_to_transaction(offsets.points, offsets.group(), self._patience_s)
             )
-            self._until_done(self._producer.commit_transaction)
+            self._until_done(lambda: self._producer.commit_transaction(self._patience_s))
         except KafkaException as error:
             self._recover(error)
             return Outcome.UNKNOWN
@@ -192,7 +192,7 @@ class ExactlyOnce:
             raise PublishError(_said("a transactional call failed for no reason that is known", failure))
         try:
             if error.txn_requires_abort() and not error.fatal():
-                self._until_done(self._producer.abort_transaction)
+                self._until_done(lambda: self._producer.abort_transaction(self._patience_s))
             else:
                 self._settled = False
                 self._rebuild()
@@ -205,7 +205,7 @@ class ExactlyOnce:
         # would first abort its transaction, and wait for that for as long as the broker is away.
         self._producer.purge(blocking=False)
         self._producer = new_client(Producer, self._properties)
-        self._until_done(self._producer.init_transactions)
+        self._until_done(lambda: self._producer.init_transactions(self._patience_s))
         self._settled = True
 
     def _until_done(self, call: Callable[[], None]) -> None:
@@ -242,9 +242,9 @@ class AtLeastOnce:
         except KafkaException as failure:
             error: KafkaError = failure.args[0]
             log.warning("produce_failed", error=error.name(), reason=error.str(), fatal=error.fatal())
-            if error.fatal():
-                self._producer.close()
-                self._producer = new_client(Producer, self._properties)
+            # Whatever it was: a client that was told of no broker by one that was leaving never finds another (seen).
+            self._producer.purge(blocking=False)
+            self._producer = new_client(Producer, self._properties)
             return Outcome.UNKNOWN
         if refused:
             raise RefusedError(refused)

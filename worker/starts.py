@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
 import structlog
@@ -51,7 +52,7 @@ def find_starts(
         return {}
     commits = _persist(lambda: read_commits(client, partitions), settings)
     starts = {
-        partition: Start(commit.offset, _suspicion(client, partition, commit, settings))
+        partition: Start(commit.offset, _suspicion(client, partition, commit, run, settings))
         for partition, commit in commits.items()
         if commit
     }
@@ -86,12 +87,17 @@ def skip_gone(client: Consumer, partition: Partition, base: int, run: str, setti
     return int(target)
 
 
-def _suspicion(client: Consumer, partition: Partition, commit: Commit, settings: Settings) -> Suspicion | None:
+def _suspicion(
+    client: Consumer, partition: Partition, commit: Commit, run: str, settings: Settings
+) -> Suspicion | None:
     if commit.checkpoint is None:
         return None
+    # This process has only lost the partition for a while: it is alive, whatever it had in hand.
+    survived = commit.checkpoint.run == run
+    checkpoint = replace(commit.checkpoint, clean=True) if survived else commit.checkpoint
     end = _end_of(client, partition, "latest", settings)
-    suspicion = suspicion_of(commit.checkpoint, commit.offset, end)
-    if not commit.checkpoint.clean:
+    suspicion = suspicion_of(checkpoint, commit.offset, end)
+    if not checkpoint.clean:
         UNCLEAN_ENDS.inc()
         log.info(
             "unclean_end_found",
