@@ -227,12 +227,12 @@ def test_partitions_added_while_running_are_answered_from_their_first_record(
         protocol, start = kind
         refresh = json.loads(str(pace(protocol).get("consumer_properties", "{}")))
         properties = json.dumps(refresh | {"topic.metadata.refresh.interval.ms": 300})
-        worker = stream.start(pace(protocol, start=start, consumer_properties=properties))
-        worker.wait_for("partitions_assigned")
+        fleet = Fleet(stream, 1, pace(protocol, start=start, consumer_properties=properties))
+        come_to(fleet, 0, "partitions_assigned")
         with watching(stream) as watcher:
             texts = numbered(before + after)
             stream.produce(texts[:before], partitions=2)
-            watcher.wait_for(before, PATIENCE_S)
+            watcher.wait_for(before, PATIENCE_S, fleet.tend)
             admin = AdminClient({"bootstrap.servers": stream.bootstrap})
             for made in admin.create_partitions([NewPartitions(stream.texts, 4)]).values():
                 made.result(PATIENCE_S)
@@ -241,10 +241,12 @@ def test_partitions_added_while_running_are_answered_from_their_first_record(
             )
             since = time.monotonic()
             stream.produce(texts[before:], partitions=4)
-            watcher.wait_for(len(texts), PATIENCE_S)
+            watcher.wait_for(len(texts), PATIENCE_S, fleet.tend)
             report.tried(fault, recovery_s=time.monotonic() - since)
             stream.wait_until_done()
-        assert worker.stop() == 0, worker.tail()
+        assert fleet.stop() == [0]
+        # Seen once under `consumer`: the Python client aborts the process (`CallState_get: Assertion cs != NULL`).
+        assert set(fleet.deaths) <= ({-signal.SIGABRT} if protocol == "consumer" else set())
         judge(stream, len(texts), report, fault)
 
     kinds = [(protocol, start) for protocol in PROTOCOLS for start in ("earliest", "latest")]
