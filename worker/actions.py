@@ -68,6 +68,12 @@ class Publish:
     stamps: Mapping[Partition, Checkpoint]
 
 
+def mark(commits: Mapping[Partition, tuple[int, Checkpoint]]) -> Publish:
+    """Return what commits these offsets with these checkpoints, and no message."""
+    ends = {partition: base for partition, (base, _) in commits.items()}
+    return Publish((), ends, {partition: stamp for partition, (_, stamp) in commits.items()})
+
+
 @dataclass(frozen=True, slots=True)
 class Ask:
     """Ask for the stable committed offsets of partitions: a commit of theirs may have succeeded unseen."""

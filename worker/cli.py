@@ -14,6 +14,7 @@ from rich.console import Console
 import schemas.export
 from packing import ModelError
 from worker import dlq, logging
+from worker.clients import said
 from worker.config import ConfigError, LogLevel, Settings
 from worker.consumer import ConsumerError
 from worker.delivery import UndeliverableError
@@ -67,7 +68,7 @@ def _exit_code() -> int:
     except (ConsumerError, OffsetsGoneError, PublishError, UndeliverableError, EngineError) as error:
         return _told(EXIT_FAILED, error)
     except KafkaException as error:
-        return _told(EXIT_FAILED, f"Kafka: {error.args[0].name()}: {error.args[0].str()}")
+        return _told(EXIT_FAILED, f"Kafka: {said(error)}")
     return 0
 
 

@@ -1,19 +1,25 @@
-"""What every Kafka client of the worker is configured with."""
+"""What every Kafka client of the worker is configured with, and how its calls are made."""
+
+from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import structlog
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
 
 from worker.config import ConfigError, Settings
+from worker.records import OutgoingMessage
 
 log = structlog.get_logger()
 
 Client = TypeVar("Client")
+Reported = Callable[[KafkaError | None, "Message[bytes, bytes]"], None]
 
 ROOM_POLL_S = 0.1
+RETRY_PAUSE_S = 0.1
 
 
 def client_properties(settings: Settings) -> dict[str, Any]:
@@ -72,6 +78,54 @@ def enqueue(producer: Producer, **message: Any) -> None:
             return producer.produce(**message)
         except BufferError:
             producer.poll(ROOM_POLL_S)
+
+
+def enqueue_message(producer: Producer, message: OutgoingMessage, on_delivery: Reported) -> None:
+    """Produce a message, see `enqueue`; its delivery is reported to `on_delivery`.
+
+    Raises:
+        KafkaException: the client refuses the message.
+    """
+    enqueue(
+        producer,
+        topic=message.topic,
+        value=message.value,
+        key=message.key,
+        partition=-1 if message.partition is None else message.partition,
+        timestamp=message.timestamp or 0,
+        headers=list(message.headers),
+        on_delivery=on_delivery,
+    )
+
+
+def until_done(
+    call: Callable[[], None], patience_s: float, repeated: Callable[[KafkaException], None] = lambda _: None
+) -> None:
+    """Make a transactional call again for as long as the client says that the same call is to be repeated.
+
+    Args:
+        call: the call.
+        patience_s: for how long it is repeated, in seconds.
+        repeated: is told why, each time.
+
+    Raises:
+        KafkaException: it failed; or is still to be repeated when the patience is over.
+    """
+    deadline = time.monotonic() + patience_s
+    while True:
+        try:
+            return call()
+        except KafkaException as failure:
+            if not failure.args[0].retriable() or time.monotonic() > deadline:
+                raise
+            repeated(failure)
+            time.sleep(RETRY_PAUSE_S)
+
+
+def said(failure: KafkaException) -> str:
+    """Return what the client says of a failure: the error's name, and what it means."""
+    error: KafkaError = failure.args[0]
+    return f"{error.name()}: {error.str()}"
 
 
 def report(error: KafkaError) -> None:

@@ -13,8 +13,6 @@ from worker.topics import Topic
 
 REPLAYED_PREFIX = "__glistream.replayed.errors."
 REPLAYS = "__glistream.replays"
-LOST_HEADERS = "HeadersLost"
-"""The exception of a dead letter without its record's headers, which the client could not give the worker."""
 
 
 class Place(NamedTuple):

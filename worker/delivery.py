@@ -77,8 +77,7 @@ class Delivery:
     @property
     def waiting(self) -> list[Answer]:
         """The answers that are not published yet."""
-        queues = (self._queue, *self._troubled.values())
-        return [written.answer for queue in queues for batch in queue for written in batch.answers]
+        return [*_answers([self._queue]), *self.stuck]
 
     @property
     def in_turn(self) -> int:
@@ -88,7 +87,7 @@ class Delivery:
     @property
     def stuck(self) -> list[Answer]:
         """The answers that wait for a partition in trouble."""
-        return [written.answer for queue in self._troubled.values() for batch in queue for written in batch.answers]
+        return _answers(self._troubled.values())
 
     @property
     def troubled(self) -> Collection[Partition]:
@@ -231,6 +230,10 @@ class Delivery:
             )
         log.warning("answer_refused", partition=str(record.partition), offset=record.offset, reason=reason)
         return self._write(refuse(answer, reason))
+
+
+def _answers(queues: Iterable[Iterable[_Waiting]]) -> list[Answer]:
+    return [written.answer for queue in queues for batch in queue for written in batch.answers]
 
 
 def _ends(answers: Iterable[Written]) -> dict[Partition, int]:

@@ -18,7 +18,7 @@ from confluent_kafka import KafkaException
 
 from schemas.events import ModelInfo
 from worker import metrics
-from worker.actions import Action, Ask, Canary, Forward, Prepare, Publish, Read, Trial
+from worker.actions import Action, Ask, Canary, Forward, Prepare, Publish, Read, Trial, mark
 from worker.answers import Writer
 from worker.assignment import Assignment
 from worker.breaker import Breaker
@@ -172,11 +172,8 @@ class Worker:
             self._collect(BUSY_POLL_S)
             self._deliver()
         stamps = self._stream.clean_stamps(partitions) if self._clean else {}
-        if not stamps:
-            return
-        ends = {partition: base for partition, (base, _) in stamps.items()}
-        if not self._commit(Publish((), ends, {partition: stamp for partition, (_, stamp) in stamps.items()})):
-            log.warning("clean_mark_failed", partitions=[str(partition) for partition in ends])
+        if stamps and not self._commit(mark(stamps)):
+            log.warning("clean_mark_failed", partitions=[str(partition) for partition in stamps])
 
     def end(self, partitions: Collection[Partition]) -> None:
         """Drop all that is in hand of these partitions."""

@@ -6,7 +6,6 @@ what it covers is acknowledged by all in-sync replicas.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -15,14 +14,13 @@ from typing import Any, Protocol
 import structlog
 from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from worker.clients import client_properties, enqueue, new_client
+from worker.clients import client_properties, enqueue_message, new_client, said, until_done
 from worker.config import Settings
 from worker.records import OutgoingMessage
 from worker.topics import Topics
 
 log = structlog.get_logger()
 
-RETRY_PAUSE_S = 0.1
 REFUSALS = frozenset(
     {
         KafkaError.MSG_SIZE_TOO_LARGE,
@@ -158,7 +156,7 @@ class ExactlyOnce:
             self._until_done(lambda: self._producer.init_transactions(self._patience_s))
         except KafkaException as error:
             if not error.args[0].retriable():
-                raise PublishError(_said("the broker refuses this transactional producer", error)) from None
+                raise PublishError(f"the broker refuses this transactional producer: {said(error)}") from None
             self._settled = False
 
     def publish(self, messages: Sequence[OutgoingMessage], offsets: Offsets) -> Outcome:
@@ -189,7 +187,7 @@ class ExactlyOnce:
         error: KafkaError = failure.args[0]
         log.warning("transaction_failed", error=error.name(), reason=error.str(), fatal=error.fatal())
         if not (error.fatal() or error.retriable() or error.txn_requires_abort()):
-            raise PublishError(_said("a transactional call failed for no reason that is known", failure))
+            raise PublishError(f"a transactional call failed for no reason that is known: {said(failure)}")
         try:
             if error.txn_requires_abort() and not error.fatal():
                 self._until_done(lambda: self._producer.abort_transaction(self._patience_s))
@@ -209,20 +207,7 @@ class ExactlyOnce:
         self._settled = True
 
     def _until_done(self, call: Callable[[], None]) -> None:
-        """Make a transactional call again for as long as the client says that the same call is to be repeated.
-
-        Raises:
-            KafkaException: it failed; or is still to be repeated when the patience is over.
-        """
-        deadline = time.monotonic() + self._patience_s
-        while True:
-            try:
-                return call()
-            except KafkaException as error:
-                if not error.args[0].retriable() or time.monotonic() > deadline:
-                    raise
-                log.warning("transactional_call_repeated", error=error.args[0].name(), reason=error.args[0].str())
-                time.sleep(RETRY_PAUSE_S)
+        until_done(call, self._patience_s, _repeated)
 
 
 class AtLeastOnce:
@@ -274,16 +259,7 @@ def _produce(producer: Producer, messages: Sequence[OutgoingMessage]) -> dict[in
             reports[index] = error
 
         try:
-            enqueue(
-                producer,
-                topic=message.topic,
-                value=message.value,
-                key=message.key,
-                partition=-1 if message.partition is None else message.partition,
-                timestamp=message.timestamp or 0,
-                headers=list(message.headers),
-                on_delivery=reported,
-            )
+            enqueue_message(producer, message, reported)
         except KafkaException as failure:
             reports[index] = failure.args[0]
         producer.poll(0)
@@ -304,6 +280,5 @@ def _to_abort(error: KafkaError) -> KafkaError:
     return error if error.fatal() else KafkaError(error.code(), error.str(), txn_requires_abort=True)
 
 
-def _said(what: str, failure: KafkaException) -> str:
-    error: KafkaError = failure.args[0]
-    return f"{what}: {error.name()}: {error.str()}"
+def _repeated(failure: KafkaException) -> None:
+    log.warning("transactional_call_repeated", error=failure.args[0].name(), reason=failure.args[0].str())

@@ -6,6 +6,10 @@ from typing import NamedTuple, TypeAlias
 Headers: TypeAlias = tuple[tuple[str, bytes | None], ...]
 
 
+LOST_HEADERS = "HeadersLost"
+"""The exception in a dead letter of a record whose headers the client could not give."""
+
+
 class Partition(NamedTuple):
     """One partition of one topic."""
 

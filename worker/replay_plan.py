@@ -13,11 +13,11 @@ from rich.console import Console
 
 from schemas.events import event_id
 from worker.config import ConfigError, Settings
-from worker.dead_letters import ALL, LOST_HEADERS, Choice, Content, Letter, NoLetter, Place, replayed, replays
+from worker.dead_letters import ALL, Choice, Content, Letter, NoLetter, Place, replayed, replays
 from worker.highlight import printable
 from worker.letter_reader import Span, letter_at, read_letters, record_at
 from worker.messages import headers_of, known
-from worker.records import OutgoingMessage
+from worker.records import LOST_HEADERS, OutgoingMessage
 from worker.topics import Topic, retention_ms
 
 LARGEST_TIMESTAMP = 2**63

@@ -95,6 +95,8 @@ def _suspicion(
     # This process has only lost the partition for a while: it is alive, whatever it had in hand.
     survived = commit.checkpoint.run == run
     checkpoint = replace(commit.checkpoint, clean=True) if survived else commit.checkpoint
+    if checkpoint.clean and not checkpoint.deaths:
+        return None
     end = _end_of(client, partition, "latest", settings)
     suspicion = suspicion_of(checkpoint, commit.offset, end)
     if not checkpoint.clean:

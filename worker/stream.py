@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from worker.actions import Action, Ask, Canary, Forward, Prepare, Publish, Read, Trial
+from worker.actions import Action, Ask, Canary, Forward, Prepare, Publish, Read, Trial, mark
 from worker.answers import Written
 from worker.assignment import Assignment
 from worker.backpressure import Backpressure
@@ -362,8 +362,8 @@ class Stream:
         if self._trials.needs_canary(in_child):
             self._running.append(_Running(frozenset(), 0, 0))
             return Canary(in_child)
-        if mark := self._trials.mark(partition, self.batches):
-            return self._mark({partition: mark}, now)
+        if commit := self._trials.mark(partition, self.batches):
+            return self._mark({partition: commit}, now)
         self._trials.begun(partition)
         # It stays at the head of the intake, and is counted there.
         self._running.append(_Running(frozenset([partition]), 0, 0))
@@ -384,8 +384,7 @@ class Stream:
     def _mark(self, wanted: Mapping[Partition, tuple[int, Checkpoint]], now: float) -> Publish | None:
         if now < self._mark_due:
             return None
-        ends = {partition: base for partition, (base, _) in wanted.items()}
-        self._marking = Publish((), ends, {partition: stamp for partition, (_, stamp) in wanted.items()})
+        self._marking = mark(wanted)
         return self._marking
 
     def _prepare(self) -> Prepare | None:

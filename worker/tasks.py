@@ -11,7 +11,7 @@ from schemas.unreadable import Unreadable
 from worker.batcher import MicroBatcher
 from worker.config import Settings
 from worker.forecast import ForwardTimes
-from worker.records import Partition, Record
+from worker.records import LOST_HEADERS, Partition, Record
 
 
 class Prepared(Protocol):
@@ -116,7 +116,7 @@ def read_tasks(records: Sequence[Record], engine: Extractor, settings: Settings)
 def _decode(record: Record, settings: Settings) -> Task:
     if record.headers_lost:
         reason = "headers: a header's name is not UTF-8; the Kafka client can't give them, so they are not kept here"
-        return Task(record, failure=Failure("decode", "HeadersLost", reason))
+        return Task(record, failure=Failure("decode", LOST_HEADERS, reason))
     if record.value is None:
         return Task(record)
     if len(record.value) > settings.max_record_bytes:

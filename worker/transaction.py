@@ -5,14 +5,13 @@ The worker's own publisher goes on after a failure; here whoever runs the comman
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
 import structlog
 from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from worker.clients import client_properties, enqueue, new_client
+from worker.clients import client_properties, enqueue_message, new_client, said, until_done
 from worker.config import Settings
 from worker.publisher import REFUSALS, PublishError
 from worker.records import OutgoingMessage
@@ -21,7 +20,6 @@ from worker.topics import Topic
 log = structlog.get_logger()
 
 CALL_S = 1.0
-RETRY_PAUSE_S = 0.1
 MARGIN_S = 30.0
 """How much longer than a transaction may last a call is repeated."""
 FENCED = frozenset({KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH})
@@ -71,7 +69,7 @@ class Transactions:
         try:
             self._done(lambda: self._producer.init_transactions(CALL_S))
         except KafkaException as failure:
-            raise PublishError(f"the broker refuses this transactional producer: {_reason(failure)}") from None
+            raise PublishError(f"the broker refuses this transactional producer: {said(failure)}") from None
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -121,16 +119,7 @@ class Transactions:
 
         for message in messages:
             try:
-                enqueue(
-                    self._producer,
-                    topic=message.topic,
-                    value=message.value,
-                    key=message.key,
-                    partition=-1 if message.partition is None else message.partition,
-                    timestamp=message.timestamp or 0,
-                    headers=list(message.headers),
-                    on_delivery=reported,
-                )
+                enqueue_message(self._producer, message, reported)
             except KafkaException as failure:
                 faults.append(failure.args[0])
             self._producer.poll(0)
@@ -148,18 +137,10 @@ class Transactions:
         try:
             self._done(lambda: self._producer.abort_transaction(CALL_S))
         except KafkaException as failure:
-            log.warning("abort_failed", reason=_reason(failure))
+            log.warning("abort_failed", reason=said(failure))
 
     def _done(self, call: Callable[[], None]) -> None:
-        """Make a call again for as long as the client says that the same call is to be repeated, within bounds."""
-        deadline = time.monotonic() + self._patience_s
-        while True:
-            try:
-                return call()
-            except KafkaException as failure:
-                if not failure.args[0].retriable() or time.monotonic() > deadline:
-                    raise
-            time.sleep(RETRY_PAUSE_S)
+        until_done(call, self._patience_s)
 
     def _said(self, outcome: str, failure: KafkaException) -> str:
         if failure.args[0].code() in FENCED:
@@ -167,9 +148,4 @@ class Transactions:
                 f"{outcome}: another command of the same group was started meanwhile, "
                 f"or it took longer than transaction_timeout_ms ({self._timeout_ms})"
             )
-        return f"{outcome} to {self._target.name}: {_reason(failure)}"
-
-
-def _reason(failure: KafkaException) -> str:
-    error: KafkaError = failure.args[0]
-    return f"{error.name()}: {error.str()}"
+        return f"{outcome} to {self._target.name}: {said(failure)}"

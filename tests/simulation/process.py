@@ -15,7 +15,7 @@ from packing import Result
 from tests.simulation.cluster import Member, RefusedByGroupError, Transaction, UnstableError
 from tests.simulation.plan import MOST_BYTES, Entry, Kind
 from worker import checkpoint
-from worker.actions import Action, Ask, Canary, Forward, Prepare, Publish, Read, Trial
+from worker.actions import Action, Ask, Canary, Forward, Prepare, Publish, Read, Trial, mark
 from worker.answers import Written
 from worker.assignment import Assignment
 from worker.batcher import MicroBatcher
@@ -220,8 +220,7 @@ class Process:
         self._note_what_is_let_go(partitions)
         stamps = stream.clean_stamps(partitions) if self._clean else {}
         if stamps:
-            ends = {partition: base for partition, (base, _) in stamps.items()}
-            yield from self._publish(Publish((), ends, {partition: stamp for partition, (_, stamp) in stamps.items()}))
+            yield from self._publish(mark(stamps))
 
     def _note_what_is_let_go(self, partitions: Collection[Partition]) -> None:
         for job in (self._running, *self._jobs):
