@@ -19,6 +19,7 @@ from packing.padded_forward import MOST_PADDING, batches
 from tests.packing.conftest import Load
 from tests.packing.planted import planted
 from tests.packing.texts import ORDINARY, OVERLAPS, mixed_documents
+from tests.packing.ties import differences, of_library
 from tests.packing.tiny_models import CORPUS
 
 LABELS = ["person", "location", "organization"]
@@ -107,10 +108,15 @@ def test_a_window_answers_as_the_library_does_for_its_text(load: Load, name: str
         part = text[offset : words.ends[end - 1]]
         answer = gliner.predict_entities(part, LABELS, threshold=0.4, **OVERLAPS[overlap])
         assert answer
-        assert {
-            (words.starts[start + c.start] - offset, words.ends[start + c.end - 1] - offset, LABELS[c.label])
+        ours = {
+            (
+                int(words.starts[start + c.start]) - offset,
+                int(words.ends[start + c.end - 1]) - offset,
+                LABELS[c.label],
+            ): c.score
             for c in select(candidates, overlap)
-        } == {(e["start"], e["end"], e["label"]) for e in answer}
+        }
+        assert differences(prepared.document, ours, of_library(answer)) == []
 
 
 def test_the_demo_model_finds_people_and_places_past_the_models_limit(load: Load) -> None:

@@ -14,14 +14,13 @@ from pathlib import Path
 import pytest
 
 import samples
-from packing import Document, Engine, Result
+from packing import Document, Engine
 from tests.packing.conftest import Load
 from tests.packing.test_parity import library_answer
+from tests.packing.ties import differences, of_library, of_result
 
 LABELS = ("person", "organization", "location", "date", "product", "event")
 STREAM_MIX = Path(__file__).parents[3] / "shared" / "data" / "stream_mix.jsonl"
-TIE = 1e-5
-"""The library itself differs from itself by this much: entities this close to the threshold or to each other may."""
 
 
 def sample_texts() -> list[str]:
@@ -47,19 +46,6 @@ def every_word_has_tokens(engine: Engine, text: str) -> bool:
     return bool((counts > 0).all())
 
 
-def same_but_for_ties(result: Result, answer: list[dict[str, object]]) -> bool:
-    ours = {(e.start, e.end, e.label): e.score for e in result.entities}
-    theirs = {(e["start"], e["end"], e["label"]): float(str(e["score"])) for e in answer}
-    if ours.keys() == theirs.keys():
-        return all(abs(ours[key] - theirs[key]) <= TIE for key in ours)
-    odd = [score for key, score in (ours | theirs).items() if key not in ours.keys() & theirs.keys()]
-    pairs = [(score, other) for i, score in enumerate(odd) for j, other in enumerate(odd) if i != j]
-    return all(
-        abs(score - 0.5) <= TIE or any(abs(score - other) <= TIE for one, other in pairs if one == score)
-        for score in odd
-    )
-
-
 @pytest.mark.parametrize("source", [sample_texts, stream_texts])
 def test_a_text_gets_the_librarys_own_answer_whoever_shares_its_batch(load: Load, source: object) -> None:
     engine, gliner = load("demo")
@@ -71,7 +57,7 @@ def test_a_text_gets_the_librarys_own_answer_whoever_shares_its_batch(load: Load
     different = [
         number
         for number, (document, result) in enumerate(zip(documents, results, strict=True))
-        if not same_but_for_ties(result, library_answer(gliner, document))
+        if differences(document, of_result(result.entities), of_library(library_answer(gliner, document)))
     ]
     assert different == []
     assert sum(len(result.entities) for result in results) > len(documents) / 2
