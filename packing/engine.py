@@ -12,9 +12,9 @@ from packing.documents import Document, Entity, Result
 from packing.errors import WindowTooLong
 from packing.forward import Forward, Row
 from packing.overlap import Candidate, select
-from packing.prompts import CacheCounts, Prompt, Prompts
+from packing.prompts import CHUNK_LABELS, TEXT_SHARE, CacheCounts, Prompt, Prompts
 from packing.tokenizer import SubTokenizer
-from packing.windows import Window, merge, overlap_words, sentence_ends, split
+from packing.windows import Window, merge, sentence_ends, split, usual_overlap
 from packing.words import Split, Words, read_words
 
 
@@ -76,7 +76,14 @@ class Engine:
     """A loaded model. One thread may `prepare` while another runs `infer`, but only one at a time may `infer`."""
 
     def __init__(
-        self, *, info: ModelInfo, split_words: Split, tokenizer: SubTokenizer, prompts: Prompts, forward: Forward
+        self,
+        *,
+        info: ModelInfo,
+        split_words: Split,
+        tokenizer: SubTokenizer,
+        prompts: Prompts,
+        forward: Forward,
+        overlap_words: int | None = None,
     ) -> None:
         """Put an engine together from its parts; `Engine.load` is the usual way to one."""
         self.info = info
@@ -84,10 +91,20 @@ class Engine:
         self._tokenizer = tokenizer
         self._prompts = prompts
         self._forward = forward
-        self._overlap = overlap_words(info.max_width, info.max_words)
+        self._overlap = usual_overlap(info.max_width, info.max_words) if overlap_words is None else overlap_words
 
     @classmethod
-    def load(cls, model: str | Path, device: str = "auto", dtype: str = "auto", revision: str | None = None) -> Engine:
+    def load(
+        cls,
+        model: str | Path,
+        device: str = "auto",
+        dtype: str = "auto",
+        revision: str | None = None,
+        *,
+        overlap_words: int | None = None,
+        text_share: float = TEXT_SHARE,
+        chunk_labels: int = CHUNK_LABELS,
+    ) -> Engine:
         """Load a GLiNER model for named entities, span or token-level, uni- or bi-encoder.
 
         Args:
@@ -96,6 +113,11 @@ class Engine:
             dtype: `float32`, `bfloat16`, `float16`, or `auto`: the fastest that a self-test against the library's own
                 answers allows. `info` says which and why.
             revision: The hub's branch, tag or commit; for a folder merely its name in `info`.
+            overlap_words: Words that neighbouring windows of a long text share, at most half a window; None for the
+                model's longest entity and some words around it. With less, an entity across a cut may be lost.
+            text_share: Part of the model's sequence that labels leave to the text at least, in (0, 1), unless the text
+                needs less; more labels are asked in chunks, a forward each.
+            chunk_labels: Most labels of a chunk, at least 1.
 
         Raises:
             ModelError: The model, device or dtype can't be used; the message is one line that says why.
@@ -132,6 +154,8 @@ class Engine:
                 ent_token=config.ent_token,
                 sep_token=config.sep_token,
                 max_tokens=info.max_tokens,
+                text_share=text_share,
+                chunk_labels=chunk_labels,
                 label_tokenizer=SubTokenizer(processor.labels_tokenizer, ()) if bi_encoder else None,
                 max_label_tokens=loading.label_token_limit(gliner) if bi_encoder else 0,
             )
@@ -141,6 +165,7 @@ class Engine:
                 tokenizer=tokenizer,
                 prompts=prompts,
                 forward=PaddedForward(gliner, tokenizer.suffix),
+                overlap_words=overlap_words,
             )
             documents = [Document(text, self_test.LABELS) for text in self_test.TEXTS]
             chosen = self_test.choose(gliner, _rows(engine.prepare(documents)), precisions, tokenizer.suffix)
@@ -212,9 +237,8 @@ class Engine:
         whole, chunks = self._prompts(pairs)
         frame = len(self._tokenizer.suffix)
         room = self.info.max_tokens - frame - len(whole.ids)
-        # A word of this length fits beside the whole prompt, or beside any chunk, which leaves half to the text.
-        max_word_tokens = max(room, self.info.max_tokens // 2)
-        words = read_words(document.text, self._split_words, self._tokenizer, max_word_tokens)
+        chunk_room = self.info.max_tokens - frame - max(len(prompt.ids) for prompt in chunks)
+        words = read_words(document.text, self._split_words, self._tokenizer, max_word_tokens=chunk_room)
         if not len(words):
             return Prepared(document, 0, 0, 0, None, (), ())
         if len(words) <= self.info.max_words and len(words.ids) <= room:
@@ -226,7 +250,7 @@ class Engine:
                 words.bounds.tolist(),
                 sentence_ends(document.text, words),
                 max_words=self.info.max_words,
-                max_tokens=self.info.max_tokens - frame - max(len(prompt.ids) for prompt in prompts),
+                max_tokens=chunk_room,
                 overlap=self._overlap,
             )
         text_tokens = sum(int(words.bounds[window.end] - words.bounds[window.start]) for window in windows)

@@ -10,6 +10,13 @@ import numpy as np
 
 from packing.tokenizer import IntArray, SubTokenizer, legible
 
+TEXT_SHARE = 0.5
+"""Part of the model's sequence that labels leave to the text at least, unless the text needs less."""
+
+CHUNK_LABELS = 25
+"""Labels that are asked at once where they are too many for that: what published GLiNER models were trained with
+(their `max_types`)."""
+
 CACHED_LABEL_SETS = 256
 """Label sets whose prompts are remembered; a stream asks for a few sets again and again."""
 
@@ -58,8 +65,8 @@ class PromptChoice(NamedTuple):
 
     Attributes:
         whole: All labels at once, however long that is; the model library's own way.
-        chunks: The labels in as many prompts as it takes to leave each at least half of the sequence to the
-            text; `whole` alone where it does.
+        chunks: `whole` alone where it leaves enough of the sequence to the text; else the labels in prompts that do,
+            in the order asked.
     """
 
     whole: Prompt
@@ -79,6 +86,8 @@ class Prompts:
         ent_token: str,
         sep_token: str,
         max_tokens: int,
+        text_share: float = TEXT_SHARE,
+        chunk_labels: int = CHUNK_LABELS,
         label_tokenizer: SubTokenizer | None = None,
         max_label_tokens: int = 0,
     ) -> None:
@@ -89,6 +98,9 @@ class Prompts:
             ent_token: The marker before each label.
             sep_token: The marker after the last label.
             max_tokens: The longest sequence that the model reads, in sub-tokens.
+            text_share: Part of it that is left to the text at least, in (0, 1); labels that would take more are
+                asked in chunks.
+            chunk_labels: Most labels of a chunk, at least 1.
             label_tokenizer: A bi-encoder's, whose labels aren't part of the text's sequence; else None.
             max_label_tokens: The longest sequence that a bi-encoder's label encoder reads, in sub-tokens.
         """
@@ -96,7 +108,8 @@ class Prompts:
         self._ent = tokenizer.marker(ent_token)
         self._sep = tokenizer.marker(sep_token)
         self._frame = len(tokenizer.prefix) + len(self._sep) + len(tokenizer.suffix)
-        self._budget = max_tokens // 2
+        self._budget = int(max_tokens * (1 - text_share))
+        self._chunk_labels = chunk_labels
         self._label_tokenizer = label_tokenizer
         if label_tokenizer is None:
             self._label_room = self._budget - self._frame - len(self._ent)
@@ -108,7 +121,7 @@ class Prompts:
         """Return the prompts for (label, what the model reads for it) pairs, in the order asked.
 
         Raises:
-            ValueError: A label that the tokenizer can't read, or one too long to leave half of the sequence
+            ValueError: A label that the tokenizer can't read, or one too long to leave its share of the sequence
                 to a text (of a bi-encoder: too long for the label encoder).
         """
         small = len(pairs) <= CACHED_LABELS and sum(len(text) for _, text in pairs) <= CACHED_CHARACTERS
@@ -127,10 +140,13 @@ class Prompts:
             sequences = tuple((*tokenizer.prefix, *ids, *tokenizer.suffix) for ids in encoded)
             alone = Prompt(0, tuple(labels), self._tokenizer.prefix, sequences)
             return PromptChoice(alone, (alone,))
+        whole = self._prompt(0, labels, encoded)
+        if len(whole.ids) + len(self._tokenizer.suffix) <= self._budget:
+            return PromptChoice(whole, (whole,))
         ends = self._chunk_ends(encoded)
         starts = [0, *ends[:-1]]
         chunks = tuple(self._prompt(at, labels[at:to], encoded[at:to]) for at, to in zip(starts, ends, strict=True))
-        return PromptChoice(chunks[0] if len(chunks) == 1 else self._prompt(0, labels, encoded), chunks)
+        return PromptChoice(whole, chunks)
 
     def _encode(self, tokenizer: SubTokenizer, number: int, text: str) -> tuple[int, ...]:
         ids, _ = tokenizer.encode([legible(text)])
@@ -146,7 +162,7 @@ class Prompts:
         first, used = 0, self._frame
         for at, ids in enumerate(encoded):
             cost = len(self._ent) + len(ids)
-            if at > first and used + cost > self._budget:
+            if at > first and (used + cost > self._budget or at - first == self._chunk_labels):
                 ends.append(at)
                 first, used = at, self._frame
             used += cost

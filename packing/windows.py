@@ -33,8 +33,8 @@ class Window(NamedTuple):
     end: int
 
 
-def overlap_words(max_width: int, max_words: int) -> int:
-    """Return how many words neighbouring windows share, given the longest entity and window in words."""
+def usual_overlap(max_width: int, max_words: int) -> int:
+    """Return how many words neighbouring windows share by default, given the longest entity and window in words."""
     return min(max_width + OVERLAP_CONTEXT, max_words // 2)
 
 
@@ -52,8 +52,8 @@ def split(bounds: Sequence[int], cuts: Sequence[int], *, max_words: int, max_tok
         cuts: Word positions, ascending, before which a window rather ends than elsewhere.
         max_words: Most words in a window.
         max_tokens: Most sub-tokens in a window; a word with more is a window of its own.
-        overlap: Words shared by neighbours. Less, where they would take up more than half of `max_tokens`:
-            so the windows hold at most about twice the sub-tokens of the text.
+        overlap: Words shared by neighbours; of more than half of `max_words`, that half. Less, where they would take up
+            more than half of `max_tokens`: so the windows hold at most about twice the sub-tokens of the text.
     """
     n = len(bounds) - 1
     windows: list[Window] = []
@@ -71,7 +71,7 @@ def split(bounds: Sequence[int], cuts: Sequence[int], *, max_words: int, max_tok
         if end == n:
             break
         light = bisect_left(bounds, bounds[end] - max_tokens // 2)
-        start = max(end - overlap, light, start + 1)
+        start = max(end - min(overlap, max_words // 2), light, start + 1)
         # the next word must fit too, or the next window would bring nothing new
         while start < end and bounds[end + 1] - bounds[start] > max_tokens:
             start += 1

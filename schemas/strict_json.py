@@ -47,8 +47,8 @@ def loads(value: bytes) -> Any:
     text = decode_text(value)
     if not text:
         raise Unreadable("value", "empty, expected JSON")
-    if _is_too_deep(text):
-        raise Unreadable("value", f"nested deeper than {MAX_DEPTH} levels")
+    if (levels := _brackets_depth(text)) > MAX_DEPTH:
+        raise Unreadable("value", f"nested {levels} levels deep, at most {MAX_DEPTH} are read")
     try:
         return _DECODER.decode(text)
     except Unreadable:
@@ -69,20 +69,30 @@ def dumps(value: Any) -> bytes:
     return _ENCODER.encode(value).encode("utf-8", "backslashreplace")
 
 
-def _is_too_deep(text: str) -> bool:
-    """Tell whether brackets outside strings nest too deep; the parser itself would recurse until it fell."""
-    if text.count("[") + text.count("{") <= MAX_DEPTH:
-        return False
-    depth = 0
+def depth(value: object) -> int:
+    """Return how deep the lists and objects of a value that was read are nested; 0 for any other."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    return 1 + max(map(depth, value), default=0) if isinstance(value, list) else 0
+
+
+def _brackets_depth(text: str) -> int:
+    """Return how deep brackets outside strings nest, or some upper bound where that is allowed.
+
+    The parser itself would recurse until it fell.
+    """
+    most = text.count("[") + text.count("{")
+    if most <= MAX_DEPTH:
+        return most
+    open_ = most = 0
     for token in _STRING_OR_BRACKET.finditer(text):
         first = text[token.start()]
         if first in "[{":
-            depth += 1
-            if depth > MAX_DEPTH:
-                return True
+            open_ += 1
+            most = max(most, open_)
         elif first in "]}":
-            depth -= 1
-    return False
+            open_ -= 1
+    return most
 
 
 def _finite(literal: str) -> float:

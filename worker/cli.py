@@ -33,10 +33,25 @@ app.add_typer(models, name="model")
 app.add_typer(dlq.app, name="dlq")
 KAFKA = ("bootstrap_servers", "kafka_properties", "log_format", "log_level")
 READING = ("input_topic", "input_format", "output_topic", "group_id", "consumer_properties")
-MODEL = ("model", "revision", "device", "dtype", "threads", "labels", "threshold", "overlap", "offset_unit")
+MODEL = (
+    "model",
+    "revision",
+    "device",
+    "dtype",
+    "threads",
+    "labels",
+    "threshold",
+    "overlap",
+    "offset_unit",
+    "window_overlap",
+    "text_share",
+    "chunk_labels",
+)
 BATCH = (
     "max_record_bytes",
     "max_labels",
+    "max_meta_depth",
+    "max_windows",
     "batch_tokens",
     "max_latency_ms",
     "idle_ms",

@@ -23,6 +23,8 @@ from pydantic_settings import (
     SettingsError,
 )
 
+from packing.prompts import CHUNK_LABELS, TEXT_SHARE
+
 DEFAULT_LABELS = ("person", "organization", "location", "date", "product", "event")
 DEFAULT_MODEL = "demo"
 ENV_PREFIX = "GLISTREAM_"
@@ -130,6 +132,28 @@ class Settings(BaseSettings):
         description="Size of a record's value above which it is a dead letter.",
     )
     max_labels: int = Field(1000, ge=1, le=100_000, description="Labels of a record above which it is a dead letter.")
+    max_meta_depth: int = Field(
+        63, ge=1, le=63, description="Nesting of `meta` above which a record is a dead letter; a scalar is 0 deep."
+    )
+    max_windows: int = Field(
+        20_000, ge=1, le=1_000_000, description="Windows of a text above which its record is a dead letter."
+    )
+
+    window_overlap: int | None = Field(
+        None,
+        ge=0,
+        le=10_000,
+        description="Words that neighbouring windows share, at most half a window; unset: the model's longest entity "
+        "and 12 more. With less, an entity across a cut may be lost.",
+    )
+    text_share: float = Field(
+        TEXT_SHARE,
+        ge=0.1,
+        le=0.9,
+        description="Part of the model's window that labels leave to a text which doesn't fit beside them; "
+        "of more labels, a chunk at a time is asked.",
+    )
+    chunk_labels: int = Field(CHUNK_LABELS, ge=1, le=100_000, description="Most labels of such a chunk.")
 
     batch_tokens: int = Field(2048, ge=16, le=1_048_576, description="Token budget of a micro-batch.")
     max_latency_ms: int = Field(

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from packing import Document, Result
 from schemas.codec import decode_text_event
 from schemas.events import TextEvent
+from schemas.strict_json import depth
 from schemas.unreadable import Unreadable
 from worker.batcher import MicroBatcher
 from worker.config import Settings
@@ -20,6 +21,10 @@ class Prepared(Protocol):
     @property
     def tokens(self) -> int:
         """Sub-tokens the forward will read."""
+
+    @property
+    def windows(self) -> int:
+        """Windows that the text takes."""
 
 
 class Extractor(Protocol):
@@ -108,6 +113,9 @@ def read_tasks(records: Sequence[Record], engine: Extractor, settings: Settings)
     for index, prepared in zip(events, _prepare(engine, list(events.values()), settings), strict=True):
         if isinstance(prepared, Failure):
             tasks[index] = replace(tasks[index], failure=prepared)
+        elif prepared.windows > settings.max_windows:
+            failure = _over("text", "windows", prepared.windows, "max_windows", settings)
+            tasks[index] = replace(tasks[index], failure=failure)
         else:
             tasks[index] = replace(tasks[index], prepared=prepared)
     return tasks
@@ -127,6 +135,8 @@ def _decode(record: Record, settings: Settings) -> Task:
         return Task(record, failure=Failure("decode", type(error).__name__, str(error)))
     if event.labels is not None and len(event.labels) > settings.max_labels:
         return Task(record, failure=_over("labels", "labels", len(event.labels), "max_labels", settings))
+    if (levels := depth(event.meta)) > settings.max_meta_depth:
+        return Task(record, failure=_over("meta", "levels", levels, "max_meta_depth", settings))
     return Task(record, event)
 
 

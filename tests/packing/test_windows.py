@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from packing.overlap import Candidate
-from packing.windows import Window, merge, overlap_words, sentence_ends, split
+from packing.windows import Window, merge, sentence_ends, split, usual_overlap
 from packing.words import Words
 
 
@@ -80,9 +80,9 @@ def test_a_word_longer_than_the_window_is_a_window_of_its_own() -> None:
 
 
 def test_the_overlap_holds_the_longest_entity_with_words_around_it() -> None:
-    assert overlap_words(max_width=12, max_words=384) == 24
-    assert overlap_words(max_width=100, max_words=384) == 112
-    assert overlap_words(max_width=12, max_words=20) == 10
+    assert usual_overlap(max_width=12, max_words=384) == 24
+    assert usual_overlap(max_width=100, max_words=384) == 112
+    assert usual_overlap(max_width=12, max_words=20) == 10
 
 
 def test_sentences_end_at_punctuation_before_a_blank() -> None:
@@ -132,7 +132,7 @@ def test_an_entity_that_no_window_reads_whole_is_kept_as_it_was_seen() -> None:
 @pytest.mark.parametrize("start", range(60))
 def test_every_span_lies_inside_some_window(start: int) -> None:
     width = 6
-    windows = split(bounds([1] * 66), [], max_words=20, max_tokens=99, overlap=overlap_words(width, 40))
+    windows = split(bounds([1] * 66), [], max_words=20, max_tokens=99, overlap=usual_overlap(width, 40))
     assert any(
         (w.start < start or start == 0) and (start + width < w.end or start + width == 66)
         for w in windows

@@ -1,6 +1,7 @@
 """The input side of the wire, case by case."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas import TextEvent, Unreadable, decode_text_event
+from schemas.strict_json import depth
 
 SECRET = "Rumpelstiltskin"
 
@@ -239,12 +241,29 @@ def test_4300_digits_are_read_and_4301_are_not() -> None:
 
 def test_64_levels_are_read_and_65_are_not() -> None:
     assert isinstance(decode_text_event(nested(64)).meta, list)
-    assert fault(nested(65)) == "value: nested deeper than 64 levels"
+    assert fault(nested(65)) == "value: nested 65 levels deep, at most 64 are read"
 
 
-@pytest.mark.parametrize("value", [b"[" * 100_000, b'{"a":' * 100_000, nested(100_000), b"[{" + b"[" * 10**6])
-def test_no_depth_makes_the_parser_fall(value: bytes) -> None:
-    assert fault(value) == "value: nested deeper than 64 levels"
+@pytest.mark.parametrize(
+    ("value", "levels"),
+    [
+        (b"[" * 100_000, 100_000),
+        (b'{"a":' * 100_000, 100_000),
+        (nested(100_000), 100_000),
+        (b"[{" + b"[" * 10**6, 10**6 + 2),
+    ],
+)
+def test_no_depth_makes_the_parser_fall(value: bytes, levels: int) -> None:
+    assert fault(value) == f"value: nested {levels} levels deep, at most 64 are read"
+
+
+@given(st.recursive(st.integers(), lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner)))
+def test_the_depth_of_a_value_is_that_of_its_brackets(value: Any) -> None:
+    most = open_ = 0
+    for character in re.sub(r'"(\\.|[^"\\])*"', "", json.dumps(value)):
+        open_ += (character in "[{") - (character in "]}")
+        most = max(most, open_)
+    assert depth(value) == most
 
 
 @pytest.mark.parametrize("text", ["[" * 1000, '"[' * 1000, "\\[" * 1000, '\\"[{' * 1000, "[" * 1000 + "\\"])

@@ -59,6 +59,7 @@ class RefusedError(Exception):
 @dataclass(frozen=True, slots=True)
 class _Prepared:
     tokens: int
+    windows: int = 1
 
 
 _Job: TypeAlias = Forward | Trial | Canary

@@ -9,12 +9,15 @@ from dataclasses import dataclass
 from packing import BadScores, Document, Entity, Result
 
 CAPITALISED = re.compile(r"[A-Z]\w*")
+WINDOW = 4
+"""Words."""
 
 
 @dataclass(frozen=True, slots=True)
 class FakePrepared:
     document: Document
     tokens: int
+    windows: int
 
 
 class FakeEngine:
@@ -41,7 +44,8 @@ class FakeEngine:
             os.abort()
         if any("UNPREPARED" in document.text for document in documents):
             raise ValueError("a label that the model can't read")
-        return [FakePrepared(document, len(document.text.split())) for document in documents]
+        words = [len(document.text.split()) for document in documents]
+        return [FakePrepared(document, n, -(-n // WINDOW)) for document, n in zip(documents, words, strict=True)]
 
     def infer(self, prepared: Sequence[FakePrepared]) -> list[Result]:
         self.forwards.append(len(prepared))

@@ -57,11 +57,15 @@ def test_plain_text_is_taken_as_it_is() -> None:
         ({"text": "a", "labels": ["x"] * 0 + [" "]}, "decode", "labels"),
         ({"text": "a" * 100}, "too_large", "value: 112 bytes, more than max_record_bytes allows (100)"),
         ({"text": "a", "labels": ["x", "y", "z"]}, "too_large", "labels: 3 labels, more than max_labels allows (2)"),
+        ({"text": "a", "meta": {"a": [1, [2]]}}, "too_large", "meta: 3 levels, more than max_meta_depth allows (2)"),
+        ({"text": "a b " * 10}, "too_large", "text: 5 windows, more than max_windows allows (4)"),
         ({"text": "UNPREPARED"}, "prepare", "a label that the model can't read"),
     ],
 )
 def test_what_cannot_be_read_is_a_failure_with_its_field_and_reason(value: object, stage: str, words: str) -> None:
-    failure = task(value, load(flags={"max_record_bytes": 100, "max_labels": 2})).failure
+    failure = task(
+        value, load(flags={"max_record_bytes": 100, "max_labels": 2, "max_meta_depth": 2, "max_windows": 4})
+    ).failure
     assert isinstance(failure, Failure)
     assert failure.stage == stage
     assert words in failure.message
