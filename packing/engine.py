@@ -14,7 +14,7 @@ from packing.forward import Forward, Row
 from packing.overlap import Candidate, select
 from packing.prompts import CHUNK_LABELS, TEXT_SHARE, CacheCounts, Prompt, Prompts
 from packing.tokenizer import SubTokenizer
-from packing.windows import Window, merge, sentence_ends, split, usual_overlap
+from packing.windows import WINDOW_WORDS, Window, merge, sentence_ends, split
 from packing.words import Split, Words, read_words
 
 
@@ -83,6 +83,7 @@ class Engine:
         tokenizer: SubTokenizer,
         prompts: Prompts,
         forward: Forward,
+        window_words: int = WINDOW_WORDS,
         overlap_words: int | None = None,
     ) -> None:
         """Put an engine together from its parts; `Engine.load` is the usual way to one."""
@@ -91,7 +92,8 @@ class Engine:
         self._tokenizer = tokenizer
         self._prompts = prompts
         self._forward = forward
-        self._overlap = usual_overlap(info.max_width, info.max_words) if overlap_words is None else overlap_words
+        self._window_words = min(window_words, info.max_words)
+        self._overlap = info.max_width if overlap_words is None else overlap_words
 
     @classmethod
     def load(
@@ -101,6 +103,7 @@ class Engine:
         dtype: str = "auto",
         revision: str | None = None,
         *,
+        window_words: int = WINDOW_WORDS,
         overlap_words: int | None = None,
         text_share: float = TEXT_SHARE,
         chunk_labels: int = CHUNK_LABELS,
@@ -113,8 +116,10 @@ class Engine:
             dtype: `float32`, `bfloat16`, `float16`, or `auto`: the fastest that a self-test against the library's own
                 answers allows. `info` says which and why.
             revision: The hub's branch, tag or commit; for a folder merely its name in `info`.
-            overlap_words: Words that neighbouring windows of a long text share, at most half a window; None for the
-                model's longest entity and some words around it. With less, an entity across a cut may be lost.
+            window_words: Most words of a window of a text that the model can't read at once.
+            overlap_words: Words that neighbouring windows share, and `CONTEXT_WORDS` more where the cut is inside a
+                sentence, at most half a window; None for the model's longest entity. With less, an entity across a
+                cut may be lost.
             text_share: Part of the model's sequence that labels leave to the text at least, in (0, 1), unless the text
                 needs less; more labels are asked in chunks, a forward each.
             chunk_labels: Most labels of a chunk, at least 1.
@@ -165,6 +170,7 @@ class Engine:
                 tokenizer=tokenizer,
                 prompts=prompts,
                 forward=PaddedForward(gliner, tokenizer.suffix),
+                window_words=window_words,
                 overlap_words=overlap_words,
             )
             documents = [Document(text, self_test.LABELS) for text in self_test.TEXTS]
@@ -189,7 +195,8 @@ class Engine:
         """Tokenise documents and split them into windows, without running the model.
 
         Raises:
-            ValueError: A label that the model can't read: longer than fits, or no character of it known.
+            ValueError: A label that the model can't read: longer than fits, or no character of it known. It is named
+                by its place among the different labels.
         """
         return [self._prepare(document) for document in documents]
 
@@ -249,7 +256,7 @@ class Engine:
             windows = split(
                 words.bounds.tolist(),
                 sentence_ends(document.text, words),
-                max_words=self.info.max_words,
+                max_words=self._window_words,
                 max_tokens=chunk_room,
                 overlap=self._overlap,
             )

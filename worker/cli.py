@@ -43,6 +43,7 @@ MODEL = (
     "threshold",
     "overlap",
     "offset_unit",
+    "window_words",
     "window_overlap",
     "text_share",
     "chunk_labels",

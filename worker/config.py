@@ -24,6 +24,7 @@ from pydantic_settings import (
 )
 
 from packing.prompts import CHUNK_LABELS, TEXT_SHARE
+from packing.windows import WINDOW_WORDS
 
 DEFAULT_LABELS = ("person", "organization", "location", "date", "product", "event")
 DEFAULT_MODEL = "demo"
@@ -139,12 +140,18 @@ class Settings(BaseSettings):
         20_000, ge=1, le=1_000_000, description="Windows of a text above which its record is a dead letter."
     )
 
+    window_words: int = Field(
+        WINDOW_WORDS,
+        ge=16,
+        le=100_000,
+        description="Most words of a window of a text that the model can't read at once, which itself is a limit too.",
+    )
     window_overlap: int | None = Field(
         None,
         ge=0,
         le=10_000,
-        description="Words that neighbouring windows share, at most half a window; unset: the model's longest entity "
-        "and 12 more. With less, an entity across a cut may be lost.",
+        description="Words that neighbouring windows share, and 12 more where the cut is inside a sentence, at most "
+        "half a window; unset: the model's longest entity. With less, an entity across a cut may be lost.",
     )
     text_share: float = Field(
         TEXT_SHARE,

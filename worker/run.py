@@ -163,6 +163,7 @@ def load_engine(settings: Settings) -> tuple[Engine, ModelInfo]:
         device=settings.device,
         dtype=settings.dtype,
         revision=settings.revision,
+        window_words=settings.window_words,
         overlap_words=settings.window_overlap,
         text_share=settings.text_share,
         chunk_labels=settings.chunk_labels,

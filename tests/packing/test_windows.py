@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from packing.overlap import Candidate
-from packing.windows import Window, merge, sentence_ends, split, usual_overlap
+from packing.windows import CONTEXT_WORDS, Window, merge, sentence_ends, split
 from packing.words import Words
 
 
@@ -49,7 +49,7 @@ def test_a_text_that_fits_is_one_window() -> None:
 
 
 def test_windows_share_the_overlap() -> None:
-    assert split(bounds([1] * 25), [], max_words=10, max_tokens=99, overlap=4) == [
+    assert split(bounds([1] * 25), range(1, 25), max_words=10, max_tokens=99, overlap=4) == [
         Window(0, 10),
         Window(6, 16),
         Window(12, 22),
@@ -59,7 +59,7 @@ def test_windows_share_the_overlap() -> None:
 
 def test_a_window_rather_ends_with_a_sentence_near_its_end() -> None:
     windows = split(bounds([1] * 30), [9, 15], max_words=16, max_tokens=99, overlap=4)
-    assert windows == [Window(0, 15), Window(11, 27), Window(23, 30)]
+    assert windows == [Window(0, 15), Window(11, 27), Window(19, 30)]
 
 
 def test_a_sentence_end_too_far_back_is_not_worth_the_words() -> None:
@@ -79,10 +79,13 @@ def test_a_word_longer_than_the_window_is_a_window_of_its_own() -> None:
     ]
 
 
-def test_the_overlap_holds_the_longest_entity_with_words_around_it() -> None:
-    assert usual_overlap(max_width=12, max_words=384) == 24
-    assert usual_overlap(max_width=100, max_words=384) == 112
-    assert usual_overlap(max_width=12, max_words=20) == 10
+def test_windows_share_more_where_the_cut_is_inside_a_sentence() -> None:
+    windows = split(bounds([1] * 150), [55], max_words=60, max_tokens=99, overlap=5)
+    assert windows == [Window(0, 55), Window(50, 110), Window(110 - 5 - CONTEXT_WORDS, 150)]
+
+
+def test_windows_share_at_most_half_of_one() -> None:
+    assert split(bounds([1] * 25), [], max_words=10, max_tokens=99, overlap=1000)[1] == Window(5, 15)
 
 
 def test_sentences_end_at_punctuation_before_a_blank() -> None:
@@ -132,7 +135,7 @@ def test_an_entity_that_no_window_reads_whole_is_kept_as_it_was_seen() -> None:
 @pytest.mark.parametrize("start", range(60))
 def test_every_span_lies_inside_some_window(start: int) -> None:
     width = 6
-    windows = split(bounds([1] * 66), [], max_words=20, max_tokens=99, overlap=usual_overlap(width, 40))
+    windows = split(bounds([1] * 66), [], max_words=20, max_tokens=99, overlap=width)
     assert any(
         (w.start < start or start == 0) and (start + width < w.end or start + width == 66)
         for w in windows
