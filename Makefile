@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-delivery check format generate kafka kafka-stop bench-packing bench-packing-quick corpus train-demo-model clean
+.PHONY: help install demo test test-delivery fuzz check format generate kafka kafka-stop bench-packing bench-packing-quick corpus train-demo-model clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## */	/' | sort
@@ -34,6 +34,9 @@ test: install  ## Run every test, against a real Apache Kafka
 test-delivery: install  ## Kill, freeze, poison and cut off workers some hundred times; within 40 minutes, into benchmarks/results
 	@$(BIN)/python -m tests.kafka_server fetch
 	@GLISTREAM_TEST_DELIVERY=full $(BIN)/python -m pytest tests/delivery
+
+fuzz: install  ## Look for records that break a promise, five minutes: make fuzz SECONDS=60
+	@$(BIN)/python -m tests.fuzz $(or $(SECONDS),300)
 
 check: install  ## Lint, types, the import contract, generated files in step
 	$(BIN)/ruff check .

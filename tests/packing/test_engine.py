@@ -8,7 +8,7 @@ from unittest.mock import Mock
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from packing import BadScores, Document, Engine, Overlap, TooManyEntities, WindowTooLong, decode
@@ -233,27 +233,6 @@ def test_preparing_and_inferring_at_the_same_time_disturb_neither(load: Load) ->
             preparing = [threads.submit(engine.prepare, documents) for _ in range(2)]
             assert inferring.result() == expected
             assert all(engine.infer(done.result()) == expected for done in preparing)
-
-
-@given(
-    text=st.text(st.characters(), max_size=120),
-    labels=st.lists(st.sampled_from(["person", "<<ENT>>", "東京", "a b", "[SEP]"]), max_size=4),
-    threshold=st.floats(0, 1),
-    overlap=st.sampled_from(["flat", "nested", "multi"]),
-)
-@settings(max_examples=100, deadline=None)
-def test_any_text_gets_an_answer_that_keeps_the_promises(
-    load: Load, text: str, labels: list[str], threshold: float, overlap: Any
-) -> None:
-    engine, _ = load("short deberta span")
-    (result,) = engine.extract([Document(text, labels, threshold, overlap)])
-    for entity in result.entities:
-        assert text[entity.start : entity.end] == entity.text
-        assert entity.text.strip()
-        assert entity.label in labels
-        assert threshold < entity.score + 1e-7
-    if overlap == "flat":
-        assert all(a.end <= b.start for a, b in zip(result.entities, result.entities[1:], strict=False))
 
 
 @given(st.lists(st.integers(1, 600), max_size=60), st.integers(64, 2048))
