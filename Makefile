@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-delivery fuzz check format generate kafka kafka-stop bench-packing bench-packing-quick corpus train-demo-model clean
+.PHONY: help install demo test test-delivery fuzz check format generate kafka kafka-stop bench-packing bench-packing-quick bench-long corpus train-demo-model clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## */	/' | sort
@@ -65,6 +65,9 @@ bench-packing: install  ## Measure the packed engine against the model library: 
 
 bench-packing-quick: install  ## The main ratios alone, within a minute
 	@$(BIN)/python -m benchmarks.packing --quick
+
+bench-long: install  ## Measure long texts and long label lists on marked documents: tables, JSON and a picture; some 6 minutes
+	@$(BIN)/python -m benchmarks.long
 
 corpus: install  ## Fetch public-domain speeches for the demo, once; without npm the samples alone are used
 	@$(BIN)/python -m worker.corpus

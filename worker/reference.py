@@ -29,6 +29,15 @@ METHODS: Final = {
 }
 
 
+CORPORA: Final = {
+    "sec_test": "contracts (SEC filings)",
+    "sec_train": "contracts (SEC filings)",
+    "wikigold": "encyclopedia pages (wikigold)",
+    "gum_sa_all": "biographies and travel guides (GUM)",
+    "gum_train": "news, interviews and papers (GUM)",
+}
+
+
 def settings_table() -> str:
     """Return the settings as a Markdown table: name, default, what it may be, what it does."""
     rows = ["| setting | default | values | what it does |", "|---|---|---|---|"]
@@ -72,6 +81,36 @@ def speed_table() -> str:
     return "\n".join(rows)
 
 
+def long_table() -> str:
+    """Return what `make bench-long` found of long documents as Markdown: F1 by corpus and way of reading."""
+    found = json.loads((RESULTS / "long.json").read_text())
+    ways = ("windows", "passages alone", "the library, truncating")
+    rows = ["| F1, % | documents | words | " + " | ".join(ways) + " |", "|---|---:|---:|" + "---:|" * len(ways)]
+    for row in found["corpora"]:
+        scores = " | ".join(f"{row[way]['f1']:.1f}" for way in ways)
+        name = CORPORA[row["corpus"]] + (", trained on" if row["trained_on"] else "")
+        rows.append(f"| {name} | {row['documents']} | {row['words']:,} | {scores} |")
+    sizes = found["window_words"]
+    rows += ["", "| words of a window | " + " | ".join(str(row["words"]) for row in sizes) + " |"]
+    rows.append("|---|" + "---:|" * len(sizes))
+    rows.append("| F1 of those not trained on, % | " + " | ".join(f"{row['f1']:.1f}" for row in sizes) + " |")
+    rows.append("| tokens computed | " + " | ".join(f"{row['tokens']:,}" for row in sizes) + " |")
+    return "\n".join(rows)
+
+
+def labels_table() -> str:
+    """Return what `make bench-long` found of long label lists as Markdown: F1 by labels and labels at once."""
+    found = json.loads((RESULTS / "long.json").read_text())["labels"]
+    f1 = {(row["labels"], row["at_once"]): row["f1"] for row in found}
+    counts = sorted({labels for labels, _ in f1})
+    sizes = sorted({at_once for _, at_once in f1}, reverse=True)
+    rows = ["| F1, % | " + " | ".join(f"{size} at once" for size in sizes) + " |", "|---|" + "---:|" * len(sizes)]
+    for count in counts:
+        cells = [f"{f1[count, size]:.1f}" if (count, size) in f1 else "" for size in sizes]
+        rows.append(f"| {count} labels | " + " | ".join(cells) + " |")
+    return "\n".join(rows)
+
+
 def delivery_table() -> str:
     """Return what `make test-delivery` found as Markdown: each kind of fault, how often, and what it cost."""
     found = json.loads((RESULTS / "delivery.json").read_text())
@@ -105,6 +144,8 @@ TABLES: Final[Mapping[str, Callable[[], str]]] = {
     "settings": settings_table,
     "packed": packed_table,
     "speed": speed_table,
+    "long": long_table,
+    "labels": labels_table,
     "delivery": delivery_table,
 }
 

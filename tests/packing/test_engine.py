@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 from unittest.mock import Mock
 
@@ -16,6 +18,7 @@ from packing.engine import _rows
 from packing.overlap import select
 from packing.packed_forward import PackedForward
 from packing.padded_forward import MOST_PADDING, batches
+from packing.windows import CONTEXT_WORDS
 from tests.packing.conftest import Load
 from tests.packing.planted import planted
 from tests.packing.texts import ORDINARY, OVERLAPS, mixed_documents
@@ -23,6 +26,18 @@ from tests.packing.ties import differences, of_library
 from tests.packing.tiny_models import CORPUS
 
 LABELS = ["person", "location", "organization"]
+
+
+def resized(engine: Engine, **asked: int) -> Engine:
+    """Return an engine with the same model and other windows."""
+    return Engine(
+        info=engine.info,
+        split_words=engine._split_words,
+        tokenizer=engine._tokenizer,
+        prompts=engine._prompts,
+        forward=engine._forward,
+        **asked,
+    )
 
 
 @pytest.mark.parametrize("text", ["", " \n\t ", "\u200b\x00", "\ud800"])
@@ -84,6 +99,53 @@ def test_an_entity_around_a_cut_is_found_once_wherever_it_stands(load: Load, nam
     for document, result in zip(documents, finder.extract(documents), strict=True):
         assert result.windows > 2
         assert [entity.start for entity in result.entities] == [document.text.index("Angela")]
+
+
+@pytest.mark.parametrize("name", ["short bert span", "short deberta span"])
+@pytest.mark.parametrize("sentence", [3, 7, 11])
+def test_an_entity_around_what_looks_like_the_end_of_a_sentence_is_found_once(
+    load: Load, name: str, sentence: int
+) -> None:
+    engine, _ = load(name)
+    phrase = "Dr. A. Merkel"  # six words to the model, as many as its longest entity has
+    finder = planted(engine, "Dr . A . Merkel")
+    words = ["end." if at % sentence == 0 else "word" for at in range(120)]
+    documents = [Document(" ".join([*words[:at], phrase, *words[at:]]), ["person"]) for at in range(120)]
+    for document, result in zip(documents, finder.extract(documents), strict=True):
+        assert result.windows > 2
+        assert [(entity.start, entity.text) for entity in result.entities] == [(document.text.index("Dr."), phrase)]
+
+
+def test_windows_have_the_words_and_the_overlap_that_are_set(load: Load) -> None:
+    engine, _ = load("bert span")
+    text = "a " * 1000
+    for words, overlap in ((50, 0), (100, 20), (300, 150)):
+        sized = resized(engine, window_words=words, overlap_words=overlap)
+        (prepared,) = sized.prepare([Document(text, LABELS)])
+        assert {end - start for start, end in prepared._windows[:-1]} == {words}
+        shared = {one.end - following.start for one, following in pairwise(prepared._windows)}
+        assert shared == {min(overlap + CONTEXT_WORDS, words // 2)}
+
+
+def test_a_text_that_fits_the_model_is_one_window_whatever_is_set(load: Load) -> None:
+    engine, _ = load("bert span")
+    document = Document("a " * 380, LABELS)
+    assert resized(engine, window_words=50).extract([document]) == engine.extract([document])
+    assert engine.prepare([document])[0].windows == 1
+
+
+def test_a_megabyte_of_text_is_read_in_bounded_memory(load: Load) -> None:
+    engine, _ = load("demo")
+    text = "The harbour of Rossaveel was quiet. " * 29_000 + "Angela Merkel"
+    assert len(text) > 1_000_000
+    finder = planted(engine, "Angela Merkel")
+    tracemalloc.start()
+    (result,) = finder.extract([Document(text, LABELS)])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert [entity.start for entity in result.entities] == [text.index("Angela")]
+    assert result.windows > 1000
+    assert peak < 100 * len(text)
 
 
 def test_words_of_many_sub_tokens_are_read_to_the_end(load: Load) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from torch import Tensor
 
@@ -19,8 +21,8 @@ from tests.packing.ties import differences, of_library
 TEXT = "Angela Merkel met Tim Cook in Berlin on Monday."
 
 
-def prompts_of(engine: Engine, max_tokens: int) -> Prompts:
-    return Prompts(engine._tokenizer, ent_token="<<ENT>>", sep_token="<<SEP>>", max_tokens=max_tokens)
+def prompts_of(engine: Engine, max_tokens: int, **asked: Any) -> Prompts:
+    return Prompts(engine._tokenizer, ent_token="<<ENT>>", sep_token="<<SEP>>", max_tokens=max_tokens, **asked)
 
 
 def same(labels: list[str]) -> tuple[tuple[str, str], ...]:
@@ -47,6 +49,23 @@ def test_labels_that_would_take_more_than_half_of_the_sequence_come_in_chunks(en
     assert [label for chunk in chunks for label in chunk.labels] == labels
     assert [chunk.first for chunk in chunks] == [labels.index(chunk.labels[0]) for chunk in chunks]
     assert all(len(chunk.ids) + len(engine._tokenizer.suffix) <= 64 for chunk in chunks)
+
+
+def test_a_chunk_holds_as_many_labels_as_are_set_in_the_order_asked(engine: Engine) -> None:
+    labels = [f"label {i}" for i in range(60)]
+    _, chunks = prompts_of(engine, 256, chunk_labels=7)(same(labels))
+    assert [len(chunk.labels) for chunk in chunks] == [7] * 8 + [4]
+    assert [label for chunk in chunks for label in chunk.labels] == labels
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
+def test_labels_leave_their_share_to_the_text(engine: Engine, share: float) -> None:
+    most = (1 - share) * 200
+    for count in range(1, 60):
+        whole, chunks = prompts_of(engine, 200, text_share=share)(same([f"label {i}" for i in range(count)]))
+        lengths = [len(chunk.ids) + len(engine._tokenizer.suffix) for chunk in chunks]
+        assert max(lengths) <= most
+        assert (chunks == (whole,)) == (len(whole.ids) + len(engine._tokenizer.suffix) <= most)
 
 
 def test_a_label_set_used_again_costs_nothing(engine: Engine) -> None:
