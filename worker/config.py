@@ -210,7 +210,10 @@ class Settings(BaseSettings):
         description="Run suspect records in a child process with a model of its own, after a second unclean end.",
     )
     trial_timeout_ms: int = Field(
-        300_000, ge=1_000, le=86_400_000, description="Time after which a child process that doesn't answer is killed."
+        300_000,
+        ge=1_000,
+        le=86_400_000,
+        description="Time after which a child process that doesn't answer is killed; 10 MB of text take longer on a CPU.",
     )
     breaker_share: float = Field(
         0,
