@@ -213,7 +213,7 @@ class Settings(BaseSettings):
         300_000,
         ge=1_000,
         le=86_400_000,
-        description="Time after which a child process that doesn't answer is killed; a CPU needs more for 10 MB of text.",
+        description="Time after which a child process that doesn't answer is killed; longer than any text may take.",
     )
     breaker_share: float = Field(
         0,
