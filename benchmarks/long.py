@@ -6,7 +6,7 @@ import logging
 import time
 import warnings
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -19,8 +19,11 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import library, long_documents, many_labels, recall_picture, report
-from benchmarks.long_documents import LongDocument, Span, marked, passages, strict
+from benchmarks.library import Question
+from benchmarks.long_documents import LongDocument, Span, passages, strict
 from benchmarks.report import Metric
+from benchmarks.subject import answer
+from benchmarks.texts import DATA
 from packing import DEMO_MODEL, Document, Engine
 from training.corpora import WORD
 
@@ -39,30 +42,24 @@ OVERHEAD_WORDS: Final = 5000
 LABELS: Final = ("person", "organization", "location", "date", "product", "event")
 
 WINDOWS, PASSAGES, LIBRARY = "windows", "passages alone", "the library, truncating"
-Found = Mapping[str, Sequence[list[Span]]]
+Found = Mapping[str, Sequence[Collection[Span]]]
 
 
 def read_all(engine: Engine, gliner: Any, documents: Sequence[LongDocument], say: Callable[[str], None]) -> Found:
     """Return the entities of each document, read in each way."""
-    found: dict[str, Sequence[list[Span]]] = {WINDOWS: in_windows(engine, documents)}
+    found: dict[str, Sequence[Collection[Span]]] = {WINDOWS: list(map(answer, engine.extract(whole(documents))))}
     say("read in windows")
     found[PASSAGES] = [in_passages(engine, one, engine._window_words) for one in documents]
     say("read as passages")
-    found[LIBRARY] = [
-        [
-            (entity["start"], entity["end"], entity["label"])
-            for entity in gliner.predict_entities(one.text.text, list(one.labels), threshold=THRESHOLD)
-        ]
-        for one in documents
-    ]
+    questions = [Question([one.text.text], list(one.labels), THRESHOLD) for one in documents]
+    found[LIBRARY] = [library.sequential(gliner, question)[0] for question in questions]
     say("read by the library")
     return found
 
 
-def in_windows(engine: Engine, documents: Iterable[LongDocument]) -> list[list[Span]]:
-    """Return the entities of whole documents."""
-    asked = [Document(one.text.text, one.labels, THRESHOLD) for one in documents]
-    return [[(e.start, e.end, e.label) for e in result.entities] for result in engine.extract(asked)]
+def whole(documents: Iterable[LongDocument]) -> list[Document]:
+    """Return what is asked of whole documents."""
+    return [Document(one.text.text, one.labels, THRESHOLD) for one in documents]
 
 
 def in_passages(engine: Engine, document: LongDocument, most_words: int) -> list[Span]:
@@ -70,9 +67,9 @@ def in_passages(engine: Engine, document: LongDocument, most_words: int) -> list
     parts = list(passages(document.text, most_words))
     results = engine.extract([Document(part.text, document.labels, THRESHOLD) for part in parts])
     return [
-        (part.offset + e.start, part.offset + e.end, e.label)
+        (part.offset + start, part.offset + end, label)
         for part, result in zip(parts, results, strict=True)
-        for e in result.entities
+        for start, end, label in answer(result)
     ]
 
 
@@ -82,12 +79,11 @@ def metrics(documents: Sequence[LongDocument], found: Found) -> list[Metric]:
     filings = [i for i in held_out if documents[i].corpus == "sec_test"]
 
     def f1(way: str, which: Iterable[int]) -> float:
-        return strict((found[way][i], marked(documents[i].text)) for i in which)[2]
+        return strict((found[way][i], documents[i].gold) for i in which)[2]
 
     def recall_beyond(way: str) -> float:
         return strict(
-            (found[way][i], [span for span in marked(one.text) if span[0] >= one.limit])
-            for i, one in enumerate(documents)
+            (found[way][i], [span for span in one.gold if span[0] >= one.limit]) for i, one in enumerate(documents)
         )[1]
 
     return [
@@ -126,10 +122,10 @@ def by_corpus(documents: Sequence[LongDocument], found: Found) -> list[dict[str,
             "trained_on": not corpus[1],
             "documents": len(which),
             "words": sum(len(documents[i].text.words) for i in which),
-            "entities": sum(len(marked(documents[i].text)) for i in which),
+            "entities": sum(len(documents[i].gold) for i in which),
         }
         for way, answers in found.items():
-            scores = strict((answers[i], marked(documents[i].text)) for i in which)
+            scores = strict((answers[i], documents[i].gold) for i in which)
             row[way] = dict(zip(("precision", "recall", "f1"), scores, strict=True))
         rows.append(row)
     return rows
@@ -137,22 +133,23 @@ def by_corpus(documents: Sequence[LongDocument], found: Found) -> list[dict[str,
 
 def by_place(documents: Sequence[LongDocument], found: Found) -> dict[str, list[float]]:
     """Return recall in percent in each of `PLACES`, by way of reading."""
+    places = [places_of(one) for one in documents]
     return {
         way: [
             strict(
-                (answer, [span for span in marked(one.text) if place_of(span, one) == place])
-                for one, answer in zip(documents, answers, strict=True)
+                (answers, [span for span, its_place in zip(one.gold, own, strict=True) if its_place == place])
+                for one, own, answers in zip(documents, places, found[way], strict=True)
             )[1]
             for place in range(len(PLACES))
         ]
-        for way, answers in found.items()
+        for way in found
     }
 
 
-def place_of(span: Span, document: LongDocument) -> int:
-    """Return in which of `PLACES` an entity starts."""
-    word = bisect_right([start for start, _ in document.text.offsets], span[0]) - 1
-    return bisect_right(PLACES, word) - 1
+def places_of(document: LongDocument) -> list[int]:
+    """Return in which of `PLACES` each marked entity starts."""
+    starts = [start for start, _ in document.text.offsets]
+    return [bisect_right(PLACES, bisect_right(starts, start) - 1) - 1 for start, _, _ in document.gold]
 
 
 def overhead(engine: Engine, documents: Sequence[LongDocument]) -> Metric:
@@ -180,19 +177,13 @@ def overhead(engine: Engine, documents: Sequence[LongDocument]) -> Metric:
 def by_size(engine: Engine, documents: Sequence[LongDocument], say: Callable[[str], None]) -> list[dict[str, float]]:
     """Return F1 and tokens by the words of a window."""
     rows = []
-    gold = [marked(one.text) for one in documents]
+    gold = [one.gold for one in documents]
     for size in SIZES:
-        sized = Engine(
-            info=engine.info,
-            split_words=engine._split_words,
-            tokenizer=engine._tokenizer,
-            prompts=engine._prompts,
-            forward=engine._forward,
-            window_words=size,
-        )
-        windows = strict(zip(in_windows(sized, documents), gold, strict=True))
+        sized = engine.with_parts(window_words=size)
+        prepared = sized.prepare(whole(documents))
+        windows = strict(zip(map(answer, sized.infer(prepared)), gold, strict=True))
         alone = strict(zip([in_passages(engine, one, min(size, 360)) for one in documents], gold, strict=True))
-        tokens = sum(p.tokens for p in sized.prepare([Document(o.text.text, o.labels) for o in documents]))
+        tokens = sum(one.tokens for one in prepared)
         rows.append(
             {"words": size, "precision": windows[0], "recall": windows[1], "f1": windows[2], "passages_f1": alone[2]}
             | {"tokens": tokens}
@@ -221,7 +212,7 @@ def show(console: Console, rows: Sequence[Mapping[str, Any]], places: Mapping[st
 
 def main(
     quick: Annotated[bool, typer.Option("--quick", help="The documents not trained on, and no other tables.")] = False,
-    data: Annotated[Path, typer.Option(help="The folder of the corpora.")] = long_documents.DATA,
+    data: Annotated[Path, typer.Option(help="The folder of the corpora.")] = DATA,
     threads: Annotated[int, typer.Option(min=1, help="Threads of the model.")] = THREADS,
 ) -> None:
     """Measure the bundled model on long documents: in windows, as passages, and with the library, which truncates."""

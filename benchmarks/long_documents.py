@@ -12,8 +12,6 @@ from training.corpora import Text, read_records, split_of, to_words, windows
 from training.examples import group_of
 from training.labels import plain
 
-DATA: Final = Path(__file__).parents[2] / "shared" / "data"
-
 FILES: Final = ("sec_test", "wikigold", "sec_train", "gum_sa_all", "gum_train")
 
 Span = tuple[int, int, str]
@@ -26,7 +24,8 @@ class LongDocument(NamedTuple):
     Attributes:
         corpus: The file it is from.
         held_out: Whether the bundled model wasn't trained on it.
-        text: As words, with what was marked.
+        text: As words.
+        gold: What a human marked in it.
         labels: Those of its corpus.
         limit: Offset of the first character that the model library cuts off.
     """
@@ -34,6 +33,7 @@ class LongDocument(NamedTuple):
     corpus: str
     held_out: bool
     text: Text
+    gold: list[Span]
     labels: tuple[str, ...]
     limit: int
 
@@ -52,16 +52,17 @@ def read(data: Path, engine: Engine) -> list[LongDocument]:
         FileNotFoundError: A corpus isn't there; the message names the folder.
     """
     texts = [(name, to_words(record)) for name in FILES for record in read_records(data, name)]
+    golds = [marked(text) for _, text in texts]
     labels: dict[str, set[str]] = defaultdict(set)
-    for _, text in texts:
-        labels[group_of(text)].update(label for _, _, label in marked(text))
+    for (_, text), gold in zip(texts, golds, strict=True):
+        labels[group_of(text)].update(label for _, _, label in gold)
     found = []
-    for name, text in texts:
+    for (name, text), gold in zip(texts, golds, strict=True):
         asked = tuple(sorted(labels[group_of(text)]))
         limit = cut_at(engine, text.text, asked)
         if limit < len(text.text.rstrip()):
             held_out = split_of(name, text.id, text.source, frozenset(), text.text) == "test"
-            found.append(LongDocument(name, held_out, text, asked, limit))
+            found.append(LongDocument(name, held_out, text, gold, asked, limit))
     return found
 
 

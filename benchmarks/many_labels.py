@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from benchmarks.long_documents import Span, marked, strict
+from benchmarks.subject import answer
 from benchmarks.texts import MORE_LABELS
 from packing import Document, Engine
 from packing.prompts import Prompts
@@ -57,20 +58,21 @@ def measure(engine: Engine, data: Path, most: int, say: Callable[[str], None]) -
     made = documents(data, most)
     rows = []
     for count in COUNTS:
-        for at_once, share in CHUNKS.items():
-            if at_once >= count:
+        for size, share in CHUNKS.items():
+            if size >= count:
                 continue
-            chunked = _asking(engine, at_once or count, share)
+            at_once = size or count
+            chunked = _asking(engine, at_once, share)
             asked = [Document(one.text, _labels(one.labels, count), THRESHOLD) for one in made]
             prepared = chunked.prepare(asked)
-            found = [[(e.start, e.end, e.label) for e in result.entities] for result in chunked.infer(prepared)]
+            found = map(answer, chunked.infer(prepared))
             precision, recall, f1 = strict(zip(found, [one.gold for one in made], strict=True))
             (chunks,) = {one.label_chunks for one in prepared}
-            assert chunks == -(-count // (at_once or count)), "the labels weren't asked in chunks of this size"
+            assert chunks == -(-count // (at_once)), "the labels weren't asked in chunks of this size"
             rows.append(
                 {
                     "labels": count,
-                    "at_once": at_once or count,
+                    "at_once": at_once,
                     "chunks": chunks,
                     "tokens": sum(one.tokens for one in prepared),
                     "precision": precision,
@@ -78,7 +80,7 @@ def measure(engine: Engine, data: Path, most: int, say: Callable[[str], None]) -
                     "f1": f1,
                 }
             )
-            say(f"{count} labels, {at_once or count} at once, {chunks} passes: F1 {f1:.1f}")
+            say(f"{count} labels, {at_once} at once, {chunks} passes: F1 {f1:.1f}")
     return rows
 
 
@@ -97,10 +99,4 @@ def _asking(engine: Engine, chunk_labels: int, text_share: float) -> Engine:
         text_share=text_share,
         chunk_labels=chunk_labels,
     )
-    return Engine(
-        info=engine.info,
-        split_words=engine._split_words,
-        tokenizer=engine._tokenizer,
-        prompts=prompts,
-        forward=engine._forward,
-    )
+    return engine.with_parts(prompts=prompts)

@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import matplotlib as mpl
+from matplotlib.axes import Axes
 
-mpl.use("svg")
-from matplotlib.axes import Axes  # after the choice of backend
-from matplotlib.figure import Figure
+from benchmarks.svg import svg
 
 _OURS: Final = "#0369a1"
 _THEIRS: Final = "#94a3b8"
@@ -26,16 +24,14 @@ def draw(path: Path, throughput: Mapping[str, float], padding: Mapping[str, Mapp
         padding: By method the shares `linear` and `attention`, in [0, 1].
         title: What was measured on what.
     """
-    with mpl.rc_context({"svg.hashsalt": "glistream", "font.size": 9, "svg.fonttype": "none"}):
-        figure = Figure(figsize=(9.6, 0.32 * max(len(throughput), 2 * len(padding)) + 1.4), layout="constrained")
+    height = 0.32 * max(len(throughput), 2 * len(padding)) + 1.4
+    with svg(path, 9.6, height) as figure:
         speed, share = figure.subplots(1, 2)
         figure.suptitle(title, fontsize=10)
         _bars(speed, {name: (value,) for name, value in throughput.items()}, "texts a second", "{:.1f}")
         both = {name: (100 * shares["linear"], 100 * shares["attention"]) for name, shares in padding.items()}
         _bars(share, both, "padding in linear layers (dark) and in attention (light), %", "{:.1f}")
         share.set_xlim(0, 100)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, format="svg", metadata={"Date": None})
 
 
 def _bars(axes: Axes, values: Mapping[str, tuple[float, ...]], label: str, shown: str) -> None:

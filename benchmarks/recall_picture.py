@@ -6,10 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import matplotlib as mpl
-
-mpl.use("svg")
-from matplotlib.figure import Figure  # after the choice of backend
+from benchmarks.svg import svg
 
 _STYLES: Final[Mapping[str, Mapping[str, Any]]] = {
     "windows": {"color": "#0369a1", "marker": "o", "linewidth": 2},
@@ -27,8 +24,7 @@ def draw(path: Path, places: Sequence[str], recall: Mapping[str, Sequence[float]
         recall: By way of reading, the share of each part's entities that is found, in percent.
         title: What was measured on what.
     """
-    with mpl.rc_context({"svg.hashsalt": "glistream", "font.size": 9, "svg.fonttype": "none"}):
-        figure = Figure(figsize=(7.2, 3.4), layout="constrained")
+    with svg(path, 7.2, 3.4) as figure:
         axes = figure.subplots()
         axes.set_title(title, fontsize=10)
         for way, values in recall.items():
@@ -39,5 +35,3 @@ def draw(path: Path, places: Sequence[str], recall: Mapping[str, Sequence[float]
         axes.set_ylim(0, 100)
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, format="svg", metadata={"Date": None})

@@ -11,7 +11,10 @@ from typing import Final, NamedTuple
 import samples
 from worker import corpus
 
-STREAM_MIX: Final = Path(__file__).parents[2] / "shared" / "data" / "stream_mix.jsonl"
+DATA: Final = Path(__file__).parents[2] / "shared" / "data"
+"""The folder of the corpora."""
+
+STREAM_MIX: Final = DATA / "stream_mix.jsonl"
 """One JSON object with a `text` a line; used where it is."""
 
 LABELS: Final = ("person", "organization", "location", "date", "product")

@@ -187,6 +187,25 @@ class Engine:
         loading.give_back()
         return engine
 
+    def with_parts(
+        self,
+        *,
+        prompts: Prompts | None = None,
+        forward: Forward | None = None,
+        window_words: int | None = None,
+        overlap_words: int | None = None,
+    ) -> Engine:
+        """Return an engine with the same model, but for the parts given; nothing is loaded."""
+        return Engine(
+            info=self.info,
+            split_words=self._split_words,
+            tokenizer=self._tokenizer,
+            prompts=prompts or self._prompts,
+            forward=forward or self._forward,
+            window_words=self._window_words if window_words is None else window_words,
+            overlap_words=self._overlap if overlap_words is None else overlap_words,
+        )
+
     def extract(self, documents: Sequence[Document]) -> list[Result]:
         """Return the documents' results, in order. See `prepare` and `infer` for what may be raised."""
         return self.infer(self.prepare(documents))

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from benchmarks import library
-from benchmarks.long import PLACES, place_of
+from benchmarks.long import PLACES, places_of
 from benchmarks.long_documents import LongDocument, cut_at, marked, passages, strict
 from packing import DEMO_MODEL, Document, Engine
 from training.corpora import to_words
@@ -20,7 +20,8 @@ def document(text: str, *entities: tuple[int, int, str]) -> LongDocument:
         "text": text,
         "entities": [{"start": start, "end": end, "label": label} for start, end, label in entities],
     }
-    return LongDocument("some", True, to_words(record), ("person",), 0)
+    words = to_words(record)
+    return LongDocument("some", True, words, marked(words), ("person",), 0)
 
 
 def test_strict_counts_an_entity_whose_ends_and_label_are_right() -> None:
@@ -37,16 +38,19 @@ def test_passages_lie_end_to_end_and_cut_no_entity() -> None:
     assert all(text[part.offset :].startswith(part.text) for part in parts)
     assert "".join(part.text for part in parts).replace(" ", "") == text.replace(" ", "")
     inside = [(part.offset, part.offset + len(part.text)) for part in parts]
-    for start, end, _ in marked(one.text):
+    assert one.gold
+    for start, end, _ in one.gold:
         assert any(first <= start and end <= last for first, last in inside)
 
 
 def test_an_entity_is_at_the_place_of_its_first_word() -> None:
     text = "word " * 9000
-    one = document(text)
+    firsts = [*PLACES, *(first - 1 for first in PLACES[1:])]
+    one = document(text, *[(5 * first, 5 * first + 4, "person") for first in firsts])
+    found = {start // 5: place for (start, _, _), place in zip(one.gold, places_of(one), strict=True)}
     for place, first in enumerate(PLACES):
-        assert place_of((5 * first, 5 * first + 4, "person"), one) == place
-        assert place == 0 or place_of((5 * (first - 1), 5 * first + 4, "person"), one) == place - 1
+        assert found[first] == place
+        assert place == 0 or found[first - 1] == place - 1
 
 
 @pytest.mark.parametrize("word", ["a ", "antidisestablishmentarianism "])
