@@ -9,12 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests import left_out
 from tests.kafka_server.jars import KafkaUnavailableError, fetch
 from tests.kafka_server.server import KafkaServer
 from tests.kafka_server.topics import MakeTopic, create_topic, delete_topics, unique
-
-ELSEWHERE = "GLISTREAM_TEST_KAFKA"
-LEFT_OUT = "needs Apache Kafka"
 
 
 @dataclass(frozen=True)
@@ -43,15 +41,13 @@ def kafka_jars() -> Path:
     try:
         return fetch()
     except KafkaUnavailableError as missing:
-        if os.environ.get("CI", "").lower() in {"1", "true"}:
-            pytest.fail(f"{LEFT_OUT}, and CI must have one: {missing}", pytrace=False)
-        pytest.skip(f"{LEFT_OUT}: {missing}")
+        left_out.KAFKA.missing(str(missing))
 
 
 @pytest.fixture(scope="session")
 def kafka(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
     """Return a broker for the whole run: the one that GLISTREAM_TEST_KAFKA names, or one started for the run."""
-    if elsewhere := os.environ.get(ELSEWHERE):
+    if elsewhere := os.environ.get(left_out.ELSEWHERE):
         yield Kafka(elsewhere)
         return
     request.getfixturevalue("kafka_jars")
@@ -83,9 +79,4 @@ def group_id() -> str:
 @pytest.hookimpl(wrapper=True, tryfirst=True)  # outermost, so that these lines come after every other summary
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
     yield
-    skipped = [report for report in terminalreporter.stats.get("skipped", []) if LEFT_OUT in str(report.longrepr)]
-    if skipped:
-        terminalreporter.section("LEFT OUT", sep="!", red=True, bold=True)
-        terminalreporter.line(f"{len(skipped)} tests were left out: they need a real Apache Kafka.")
-        terminalreporter.line("To run them install a Java runtime (17 or later) and Maven, and run the tests again;")
-        terminalreporter.line(f"or name a broker that runs already: {ELSEWHERE}=host:port make test")
+    left_out.tell(terminalreporter)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, cast, get_args
 
@@ -17,7 +16,9 @@ from packing import Engine, Result
 from schemas.codec import decode_entity_event, read_dead_letter
 from schemas.events import Entity, EntityEvent, ModelInfo, OffsetUnit, Overlap, Source
 from schemas.unreadable import kind
+from tests.offset_units import UNITS, addressing
 from tests.packing import tiny_models
+from tests.packing.promises import clash
 from worker.answers import Writer
 from worker.config import Settings, load
 from worker.forward import Answer, answer_tasks
@@ -41,7 +42,6 @@ PARTITION: Final = Partition("texts", 3)
 HEADERS: Final = (("traceparent", b"00-1"), ("empty", None))
 FORMATS: Final = ("json", "text")
 OVERLAPS: Final[tuple[Overlap, ...]] = get_args(Overlap)
-UNITS: Final[tuple[OffsetUnit, ...]] = get_args(OffsetUnit)
 MODELS: Final[Mapping[str, Mapping[str, Any]]] = {
     "bert": {"family": "bert"},
     "deberta": {"family": "deberta-v2", "token_level": True, "scale": 3.0, "seed": 2},
@@ -299,9 +299,9 @@ def _labels(asked: dict[str, Any], settings: Settings) -> Sequence[str] | dict[s
 def _check_entities(event: EntityEvent, asked: dict[str, Any], settings: Settings) -> None:
     labels = _labels(asked, settings)
     threshold = settings.threshold if asked.get("threshold") is None else asked["threshold"]
-    cut = _cutter(asked["text"], settings.offset_unit)
+    addressed = addressing(asked["text"], settings.offset_unit)
     for entity in event.entities:
-        _require(cut(entity.start, entity.end) == entity.text, "an entity's offsets are those of its text")
+        _require(addressed(entity.start, entity.end, entity.text), "an entity's offsets are those of its text")
         _require(entity.text.strip(), "an entity has words")
         _require(entity.label in labels, "an entity's label is one of those asked")
         limit = threshold.get(entity.label, settings.threshold) if isinstance(threshold, dict) else threshold
@@ -310,25 +310,10 @@ def _check_entities(event: EntityEvent, asked: dict[str, Any], settings: Setting
     _check_overlap(event.entities, asked.get("overlap") or settings.overlap)
 
 
-def _cutter(text: str, unit: OffsetUnit) -> Callable[[int, int], str]:
-    if unit == "code_points":
-        return lambda start, end: text[start:end]
-    encoding, width = ("utf-16-le", 2) if unit == "utf16" else ("utf-8", 1)
-    units = text.encode(encoding, "surrogatepass")
-    return lambda start, end: units[start * width : end * width].decode(encoding, "surrogatepass")
-
-
 def _check_overlap(entities: Sequence[Entity], overlap: Overlap) -> None:
     order = [(entity.start, -entity.end, entity.label) for entity in entities]
     _require(order == sorted(set(order)), "entities stand in the order of the text, each once")
-    around: list[int] = []
-    for entity in entities:
-        while around and around[-1] <= entity.start:
-            around.pop()
-        _require(not around or (overlap != "flat" and entity.end <= around[-1]), f"entities are {overlap}")
-        around.append(entity.end)
-    spans = pairwise((entity.start, entity.end) for entity in entities)
-    _require(overlap == "multi" or all(span != other for span, other in spans), f"a span has one label in {overlap}")
+    _require(not clash([(entity.start, entity.end) for entity in entities], overlap), f"entities are {overlap}")
 
 
 def _source(record: Record) -> Source:

@@ -30,11 +30,5 @@ class Planted:
 
 
 def planted(engine: Engine, phrase: str) -> Engine:
-    """Return an engine with the same model's tokenizer, labels and limits, but a planted forward."""
-    return Engine(
-        info=engine.info,
-        split_words=engine._split_words,
-        tokenizer=engine._tokenizer,
-        prompts=engine._prompts,
-        forward=Planted(engine, phrase),
-    )
+    """Return an engine with the same model's tokenizer, labels, limits and windows, but a planted forward."""
+    return engine.with_parts(forward=Planted(engine, phrase))

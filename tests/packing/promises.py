@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 
-from packing import Document, Entity, Overlap, Result
+from packing import Document, Overlap, Result
 
 
 def assert_promises(document: Document, result: Result) -> None:
@@ -21,13 +21,13 @@ def assert_promises(document: Document, result: Result) -> None:
         assert np.float32(document.threshold_of(entity.label)) < np.float32(entity.score) <= 1
     keys = [(entity.start, -entity.end, entity.label) for entity in result.entities]
     assert keys == sorted(set(keys))
-    assert not _clash(result.entities, document.overlap)
+    assert not clash([(entity.start, entity.end) for entity in result.entities], document.overlap)
     assert (result.windows == 0) == (result.label_chunks == 0)
     assert result.windows or not result.entities
 
 
-def _clash(entities: Iterable[Entity], overlap: Overlap) -> bool:
-    spans = [(entity.start, entity.end) for entity in entities]
+def clash(spans: Sequence[tuple[int, int]], overlap: Overlap) -> bool:
+    """Tell whether spans, by start and then the longer first, share text in a way that is not allowed."""
     if overlap == "flat":
         return any(end > start for (_, end), (start, _) in pairwise(spans))
     if overlap == "nested" and len(set(spans)) < len(spans):

@@ -22,22 +22,10 @@ from packing.windows import CONTEXT_WORDS
 from tests.packing.conftest import Load
 from tests.packing.planted import planted
 from tests.packing.texts import ORDINARY, OVERLAPS, mixed_documents
-from tests.packing.ties import differences, of_library
+from tests.packing.ties import differences, of_candidates, of_library
 from tests.packing.tiny_models import CORPUS
 
 LABELS = ["person", "location", "organization"]
-
-
-def resized(engine: Engine, **asked: int) -> Engine:
-    """Return an engine with the same model and other windows."""
-    return Engine(
-        info=engine.info,
-        split_words=engine._split_words,
-        tokenizer=engine._tokenizer,
-        prompts=engine._prompts,
-        forward=engine._forward,
-        **asked,
-    )
 
 
 @pytest.mark.parametrize("text", ["", " \n\t ", "\u200b\x00", "\ud800"])
@@ -120,7 +108,7 @@ def test_windows_have_the_words_and_the_overlap_that_are_set(load: Load) -> None
     engine, _ = load("bert span")
     text = "a " * 1000
     for words, overlap in ((50, 0), (100, 20), (300, 150)):
-        sized = resized(engine, window_words=words, overlap_words=overlap)
+        sized = engine.with_parts(window_words=words, overlap_words=overlap)
         (prepared,) = sized.prepare([Document(text, LABELS)])
         assert {end - start for start, end in prepared._windows[:-1]} == {words}
         shared = {one.end - following.start for one, following in pairwise(prepared._windows)}
@@ -130,7 +118,7 @@ def test_windows_have_the_words_and_the_overlap_that_are_set(load: Load) -> None
 def test_a_text_that_fits_the_model_is_one_window_whatever_is_set(load: Load) -> None:
     engine, _ = load("bert span")
     document = Document("a " * 380, LABELS)
-    assert resized(engine, window_words=50).extract([document]) == engine.extract([document])
+    assert engine.with_parts(window_words=50).extract([document]) == engine.extract([document])
     assert engine.prepare([document])[0].windows == 1
 
 
@@ -165,19 +153,11 @@ def test_a_window_answers_as_the_library_does_for_its_text(load: Load, name: str
     words = prepared._words
     assert words is not None
     found = engine._forward.candidates(_rows([prepared]))
-    for (start, end), candidates in zip(prepared._windows, found, strict=True):
-        offset = int(words.starts[start])
-        part = text[offset : words.ends[end - 1]]
+    for window, candidates in zip(prepared._windows, found, strict=True):
+        part = text[words.starts[window.start] : words.ends[window.end - 1]]
         answer = gliner.predict_entities(part, LABELS, threshold=0.4, **OVERLAPS[overlap])
         assert answer
-        ours = {
-            (
-                int(words.starts[start + c.start]) - offset,
-                int(words.ends[start + c.end - 1]) - offset,
-                LABELS[c.label],
-            ): c.score
-            for c in select(candidates, overlap)
-        }
+        ours = of_candidates(words, window, select(candidates, overlap), LABELS)
         assert differences(prepared.document, ours, of_library(answer)) == []
 
 

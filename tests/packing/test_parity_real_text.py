@@ -9,18 +9,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from itertools import islice
-from pathlib import Path
 
 import pytest
 
 import samples
 from packing import Document, Engine
+from tests.corpora import corpora
 from tests.packing.conftest import Load
 from tests.packing.test_parity import library_answer
 from tests.packing.ties import differences, of_library, of_result
 
 LABELS = ("person", "organization", "location", "date", "product", "event")
-STREAM_MIX = Path(__file__).parents[3] / "shared" / "data" / "stream_mix.jsonl"
 
 
 def sample_texts() -> list[str]:
@@ -28,9 +27,7 @@ def sample_texts() -> list[str]:
 
 
 def stream_texts(every: int = 56) -> list[str]:
-    if not STREAM_MIX.exists():
-        pytest.skip("the corpora aren't here: they belong into ../shared/data beside the repository")
-    with STREAM_MIX.open() as lines:
+    with (corpora() / "stream_mix.jsonl").open() as lines:
         return [json.loads(line)["text"] for line in islice(lines, 0, None, every)]
 
 

@@ -16,7 +16,7 @@ from tests.packing.conftest import Load
 from tests.packing.planted import planted
 from tests.packing.test_parity import assert_same, library_answer
 from tests.packing.texts import OVERLAPS
-from tests.packing.ties import differences, of_library
+from tests.packing.ties import differences, of_candidates, of_library
 
 TEXT = "Angela Merkel met Tim Cook in Berlin on Monday."
 
@@ -175,12 +175,10 @@ def test_each_chunk_answers_as_the_library_does_for_its_labels(load: Load) -> No
     assert prepared.label_chunks > 1
     words = prepared._words
     assert words is not None
+    (window,) = prepared._windows
     for prompt, candidates in zip(prepared._prompts, engine._forward.candidates(_rows([prepared])), strict=True):
         answer = gliner.predict_entities(TEXT, list(prompt.labels), threshold=0.3, **OVERLAPS["multi"])
-        ours = {
-            (int(words.starts[c.start]), int(words.ends[c.end - 1]), prompt.labels[c.label]): c.score
-            for c in select(candidates, "multi")
-        }
+        ours = of_candidates(words, window, select(candidates, "multi"), prompt.labels)
         assert differences(prepared.document, ours, of_library(answer)) == []
 
 

@@ -14,8 +14,8 @@ from torch import Tensor
 from packing import DEMO_MODEL, Document, Engine, Overlap, self_test
 from packing.engine import _rows
 from packing.self_test import Reference, examine, existing
-from schemas import OffsetUnit
 from schemas.offset_units import convert
+from tests.offset_units import UNITS, addressing
 from tests.packing.awkward import CASES, CHARACTERS, LABEL_SETS, LABELS
 from tests.packing.conftest import Load
 from tests.packing.planted import planted
@@ -36,11 +36,6 @@ LABEL = st.one_of(
 LABEL_LISTS = st.lists(LABEL, min_size=1, max_size=8)
 THRESHOLDS = st.one_of(st.sampled_from([0.0, 1e-10, 0.5, 0.999, 1.0]), st.floats(0, 1))
 OVERLAPS = st.sampled_from(get_args(Overlap))
-UNITS: dict[OffsetUnit, tuple[str, int]] = {
-    "code_points": ("utf-32-le", 4),
-    "utf16": ("utf-16-le", 2),
-    "bytes": ("utf-8", 1),
-}
 
 
 def readable(engine: Engine, label: str) -> bool:
@@ -100,12 +95,11 @@ def test_company_never_changes_an_answer(load: Load, model: str, documents: list
 def test_offsets_address_the_entitys_text_in_every_unit(load: Load, text: str) -> None:
     (result,) = load("bert span")[0].extract([Document(text, LABELS, 0.0, "multi")])
     edges = [edge for entity in result.entities for edge in (entity.start, entity.end)]
-    for unit, (encoding, width) in UNITS.items():
-        encoded = text.encode(encoding, "surrogatepass")
+    for unit in UNITS:
+        addressed = addressing(text, unit)
         offsets = iter(convert(text, edges, unit))
         for entity in result.entities:
-            start, end = next(offsets), next(offsets)
-            assert encoded[width * start : width * end] == entity.text.encode(encoding, "surrogatepass")
+            assert addressed(next(offsets), next(offsets), entity.text)
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -9,20 +9,17 @@ import pytest
 from packing import Document
 from packing.engine import _rows
 from packing.overlap import select
+from tests.corpora import corpora
 from tests.packing.conftest import Load
 from tests.packing.test_parity import library_answer
-from tests.packing.test_parity_real_text import STREAM_MIX, every_word_has_tokens
-from tests.packing.ties import differences, of_library
+from tests.packing.test_parity_real_text import every_word_has_tokens
+from tests.packing.ties import differences, of_candidates, of_library
 
 LABELS = ("person", "organization", "location")
-DATA = STREAM_MIX.parent
 
 
 def long_texts(name: str) -> list[str]:
-    path = DATA / f"{name}.jsonl"
-    if not path.exists():
-        pytest.skip("the corpora aren't here: they belong into ../shared/data beside the repository")
-    with path.open() as lines:
+    with (corpora() / f"{name}.jsonl").open() as lines:
         return [text for line in lines if len((text := json.loads(line)["text"]).split()) > 450]
 
 
@@ -35,21 +32,13 @@ def test_every_window_answers_as_the_library_does_for_its_text(load: Load, corpu
         words, text = prepared._words, prepared.document.text
         assert words is not None
         answers = engine._forward.candidates(_rows([prepared]))
-        for (start, end), candidates in zip(prepared._windows, answers, strict=True):
-            offset = int(words.starts[start])
-            part = Document(text[offset : words.ends[end - 1]], LABELS)
+        for window, candidates in zip(prepared._windows, answers, strict=True):
+            part = Document(text[words.starts[window.start] : words.ends[window.end - 1]], LABELS)
             if not every_word_has_tokens(engine, part.text):
                 continue
-            ours = {
-                (
-                    int(words.starts[start + c.start]) - offset,
-                    int(words.ends[start + c.end - 1]) - offset,
-                    LABELS[c.label],
-                ): c.score
-                for c in select(candidates, "flat")
-            }
+            ours = of_candidates(words, window, select(candidates, "flat"), LABELS)
             if differences(part, ours, of_library(library_answer(gliner, part))):
-                different.append((number, start))
+                different.append((number, window.start))
             compared += 1
             found += len(ours)
     assert different == []

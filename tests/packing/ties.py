@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from packing import Document, Entity
+from packing.overlap import Candidate
+from packing.windows import Window
+from packing.words import Words
 
 TIE = 1e-5
 """The library itself differs from itself by this much: entities this close to the threshold or to each other may."""
@@ -21,6 +24,19 @@ def of_result(entities: Iterable[Entity]) -> Spans:
 def of_library(answer: Iterable[Mapping[str, Any]]) -> Spans:
     """Return the scores of the model library's answer by span and label."""
     return {(e["start"], e["end"], e["label"]): float(e["score"]) for e in answer}
+
+
+def of_candidates(words: Words, window: Window, candidates: Iterable[Candidate], labels: Sequence[str]) -> Spans:
+    """Return the scores of a window's candidates by span and label, with offsets in the window's own text."""
+    offset = int(words.starts[window.start])
+    return {
+        (
+            int(words.starts[window.start + c.start]) - offset,
+            int(words.ends[window.start + c.end - 1]) - offset,
+            labels[c.label],
+        ): c.score
+        for c in candidates
+    }
 
 
 def differences(document: Document, ours: Spans, theirs: Spans) -> list[tuple[int, int, str]]:

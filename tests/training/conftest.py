@@ -4,17 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.corpora import corpora
 from training.corpora import Text, read_split
-
-DATA = Path(__file__).parents[3] / "shared" / "data"
 
 
 @pytest.fixture(scope="session")
 def data() -> Path:
     """The folder of the corpora, which are other people's texts and not part of the repository."""
-    if not DATA.is_dir():
-        pytest.skip("the corpora aren't here: they belong into ../shared/data beside the repository")
-    return DATA
+    return corpora()
 
 
 @pytest.fixture(scope="session")

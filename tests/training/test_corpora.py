@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,10 +28,8 @@ def test_no_text_of_an_unseen_domain_is_trained_on(train_texts: list[Text], held
     assert {text.source for text in held_out_texts} >= UNSEEN_DOMAINS
 
 
-def test_the_threshold_is_chosen_on_other_texts_than_are_trained_on(data: object, train_texts: list[Text]) -> None:
-    from tests.training.conftest import DATA
-
-    dev = {text.id for texts in read_split(DATA, "dev").values() for text in texts}
+def test_the_threshold_is_chosen_on_other_texts_than_are_trained_on(data: Path, train_texts: list[Text]) -> None:
+    dev = {text.id for texts in read_split(data, "dev").values() for text in texts}
     assert len(dev) > 1_000
     assert not dev & {text.id for text in train_texts}
 

@@ -12,6 +12,7 @@ import pytest
 from packing import DEMO_MODEL, Engine, Result
 from schemas import EntityEvent, OffsetUnit, decode_entity_event, read_dead_letter
 from schemas.events import ModelInfo
+from tests.offset_units import UNITS, addressing
 from tests.packing.awkward import CASES, SENTENCE, Case
 from tests.packing.promises import assert_promises
 from tests.packing.ties import differences, of_result
@@ -26,11 +27,6 @@ from worker.topics import Topic, Topics
 
 MODEL = ModelInfo(name="demo", revision=None)
 TOPICS = Topics(Topic("texts", 1, 10**7), Topic("entities", 1, 10**7), Topic("texts-dlq", 1, 10**7))
-UNITS: dict[OffsetUnit, tuple[str, int]] = {
-    "code_points": ("utf-32-le", 4),
-    "utf16": ("utf-16-le", 2),
-    "bytes": ("utf-8", 1),
-}
 
 
 def value(name: str, case: Case) -> bytes:
@@ -120,16 +116,14 @@ def test_an_awkward_text_is_an_event_whose_offsets_address_it_in_every_unit(
     written: Written, found: dict[str, Result], name: str
 ) -> None:
     at, text = list(GOOD).index(name), CASES[name].text
-    for unit, (encoding, width) in UNITS.items():
+    for unit in UNITS:
         message = written(unit)[at]
         assert (message.topic, message.key) == ("entities", b"k")
         event = decode_entity_event(message.value or b"")
         assert (event.text_id, event.source.offset, event.offset_unit) == (name, at, unit)
         assert event.meta == {"echo": text}
-        encoded = text.encode(encoding, "surrogatepass")
-        for entity in event.entities:
-            part = encoded[width * entity.start : width * entity.end]
-            assert part == entity.text.encode(encoding, "surrogatepass")
+        addressed = addressing(text, unit)
+        assert all(addressed(entity.start, entity.end, entity.text) for entity in event.entities)
         if unit == "code_points":
             assert_found(name, event, found[name])
 
